@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the subcommands share. Messages go to standard error, one clear line each. */
+#ifndef KBTP_CLI_CLI_H
+#define KBTP_CLI_CLI_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit status, the same for every command. */
+enum cli_status {
+    CLI_DONE = 0,
+    CLI_FOUND = 1,       /* a violation, a vacuous scenario */
+    CLI_BAD_INPUT = 2,   /* command line, scenario or input file */
+    CLI_STOPPED = 3,     /* at a bound, before it was complete */
+    CLI_ENVIRONMENT = 4, /* the machine said no */
+};
+
+struct cli_command {
+    const char *name;
+    const char *does;  /* a line for `kbtp help` */
+    const char *usage; /* the whole text of `kbtp help NAME` */
+    int (*run)(int argc, char **argv);
+};
+
+extern const struct cli_command cli_explore, cli_replay;
+
+/* An option of a command and what becomes of its value. */
+struct cli_option {
+    const char *name;
+    bool takes_value;
+    /* Stores the value; false after cli_complain(). `into` is the command's own. */
+    bool (*set)(const char *option, const char *value, void *into);
+};
+
+/*
+ * Reads `--options` and at most `operands_max` operands. Returns -1 when the command goes on, else
+ * the exit status (help was asked for, or something is wrong and was said).
+ */
+int cli_parse(const struct cli_command *command, int argc, char **argv,
+              const struct cli_option *options, void *into, const char **operands,
+              unsigned operands_max, unsigned *operands_count);
+
+/* "kbtp explore: ..." on standard error. */
+void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Values; false after a complaint that names `option`. Numbers take 0x. */
+bool cli_number(const char *option, const char *value, uint64_t least, uint64_t most,
+                uint64_t *number);
+bool cli_size(const char *option, const char *value, uint64_t *octets);  /* 64KiB, 1GiB */
+bool cli_time(const char *option, const char *value, double *seconds);   /* 250ms, 2s, 5min */
+/* One of `words` (NULL at the end): its index. */
+bool cli_word(const char *option, const char *value, const char *const *words, int *index);
+
+/* Writes into a new file beside `path` and renames it when all was written; complains if not. */
+bool cli_write_file(const char *path, int (*write)(void *context, void *file), void *context);
+
+/* For charts: columns of standard output, and whether it can show more than ASCII. */
+unsigned cli_width(void);
+bool cli_utf8(void);
+
+/* Mutants. The name this executable has, "none" for kbtp itself. */
+const char *cli_mutant_self(void);
+/*
+ * Runs the command in the executable of mutant `name`. Returns only when that cannot be: the exit
+ * status, after a complaint; or CLI_DONE when `name` is this executable's own or "list", which
+ * prints the names (*listed).
+ */
+int cli_become_mutant(const char *name, char **argv, bool *listed);
+/* Program name and path for a line to type. */
+const char *cli_program(void);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "version.h"
+
+static const struct cli_command *const commands[] = {&cli_explore, &cli_replay};
+
+static void print_help(FILE *out)
+{
+    fputs("kbtp: reference implementation and simulator of the KV Cache Block Transfer Protocol\n"
+          "\n"
+          "usage: kbtp COMMAND [OPTIONS] ...\n"
+          "       kbtp help [COMMAND]\n"
+          "       kbtp --version\n"
+          "\n",
+          out);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->does);
+    fputs("\nexit status: 0 nothing wrong, 1 something found, 2 bad input, 3 stopped at a bound,\n"
+          "             4 the machine failed\n",
+          out);
+}
+
+static const struct cli_command *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static int unknown(const char *name)
+{
+    fprintf(stderr, "kbtp: there is no command '%s'; `kbtp help` lists them\n", name);
+    return CLI_BAD_INPUT;
+}
+
+static int help(int argc, char **argv)
+{
+    if (argc > 3) {
+        fputs("kbtp help: takes one command at most\n", stderr);
+        return CLI_BAD_INPUT;
+    }
+    if (argc < 3) {
+        print_help(stdout);
+        return CLI_DONE;
+    }
+    const struct cli_command *command = find(argv[2]);
+    if (!command)
+        return unknown(argv[2]);
+    fputs(command->usage, stdout);
+    return CLI_DONE;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return CLI_BAD_INPUT;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--version") == 0) {
+        printf("kbtp %s\n", KBTP_VERSION);
+        return CLI_DONE;
+    }
+    if (strcmp(name, "help") == 0)
+        return help(argc, argv);
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        print_help(stdout);
+        return CLI_DONE;
+    }
+    const struct cli_command *command = find(name);
+    return command ? command->run(argc - 1, argv + 1) : unknown(name);
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "");
+    int status = dispatch(argc, argv);
+    /* What could not be written was not said. */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("kbtp: standard output");
+        return CLI_ENVIRONMENT;
+    }
+    return status;
+}

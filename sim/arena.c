@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/arena.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* Follows the saved octets in the undo log, so that records can be popped from the end. */
+struct undo_record {
+    uint64_t old_hash;
+    uint32_t segment;
+    uint32_t size; /* octets saved, rounded up to 8 */
+};
+
+int sim_arena_open(struct sim_arena *arena, size_t size)
+{
+    memset(arena, 0, sizeof *arena);
+    void *want = (void *)(uintptr_t)SIM_ARENA_BASE;
+    char *base = mmap(want, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (base == MAP_FAILED)
+        return -errno;
+    if (base != want) { /* a kernel before 4.17 takes the address for a hint */
+        munmap(base, size);
+        return -EEXIST;
+    }
+    arena->base = base;
+    arena->size = size;
+    arena->line_owner = calloc(size / SIM_LINE, sizeof *arena->line_owner);
+    if (!arena->line_owner) {
+        sim_arena_close(arena);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+void sim_arena_close(struct sim_arena *arena)
+{
+    if (arena->base)
+        munmap(arena->base, arena->size);
+    free(arena->line_owner);
+    free(arena->segments);
+    free(arena->undo);
+    memset(arena, 0, sizeof *arena);
+}
+
+void *sim_segment_new(struct sim_arena *arena, const char *name, size_t size,
+                      enum sim_segment_kind kind)
+{
+    size_t space = (size + SIM_LINE - 1) / SIM_LINE * SIM_LINE;
+    if (size == 0 || size > UINT32_MAX || space > arena->size - arena->used ||
+        arena->segments_count == UINT16_MAX)
+        return NULL;
+    if (arena->segments_count == arena->segments_capacity) {
+        uint32_t capacity = arena->segments_capacity ? arena->segments_capacity * 2 : 32;
+        void *grown = realloc(arena->segments, capacity * sizeof *arena->segments);
+        if (!grown)
+            return NULL;
+        arena->segments = grown;
+        arena->segments_capacity = capacity;
+    }
+    uint32_t index = arena->segments_count++;
+    arena->segments[index] = (struct sim_segment){
+        .name = name,
+        .at = arena->base + arena->used,
+        .size = (uint32_t)size,
+        .hashed = (uint32_t)size,
+        .kind = (uint8_t)kind,
+    };
+    for (size_t i = 0; i < space / SIM_LINE; i++)
+        arena->line_owner[arena->used / SIM_LINE + i] = (uint16_t)index;
+    arena->used += space;
+    return arena->segments[index].at;
+}
+
+struct sim_segment *sim_segment_find(struct sim_arena *arena, const void *at)
+{
+    uintptr_t place = (uintptr_t)at, base = (uintptr_t)arena->base;
+    if (place < base || place - base >= arena->used)
+        return NULL;
+    struct sim_segment *segment = sim_segment_of(arena, at);
+    return (uintptr_t)at - (uintptr_t)segment->at < segment->size ? segment : NULL;
+}
+
+static uint64_t hash_segment(const struct sim_arena *arena, const struct sim_segment *segment)
+{
+    /* The index is mixed in, so that equal octets in two segments differ and the sum keeps both. */
+    uint64_t hash = XXH3_64bits(segment->at, segment->hashed);
+    hash = (hash ^ (uint64_t)(segment - arena->segments + 1)) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+void sim_arena_seal(struct sim_arena *arena)
+{
+    arena->hash = 0;
+    for (uint32_t i = 0; i < arena->segments_count; i++) {
+        arena->segments[i].hash = hash_segment(arena, &arena->segments[i]);
+        if (arena->segments[i].kind == SIM_STATE)
+            arena->hash += arena->segments[i].hash;
+    }
+}
+
+static bool undo_grow(struct sim_arena *arena, size_t need)
+{
+    size_t size = arena->undo_size ? arena->undo_size : 1u << 20;
+    while (size < need)
+        size *= 2;
+    char *grown = realloc(arena->undo, size);
+    if (!grown)
+        return false;
+    arena->undo = grown;
+    arena->undo_size = size;
+    return true;
+}
+
+void sim_touch_record(struct sim_arena *arena, struct sim_segment *segment)
+{
+    uint32_t size = (segment->size + 7u) & ~7u;
+    size_t need = arena->undo_used + size + sizeof(struct undo_record);
+    if (need > arena->undo_size && !undo_grow(arena, need)) {
+        arena->failed = true; /* the step cannot be taken back: whoever runs steps looks here */
+        return;
+    }
+    char *at = arena->undo + arena->undo_used;
+    memcpy(at, segment->at, segment->size);
+    struct undo_record record = {.old_hash = segment->hash,
+                                 .segment = (uint32_t)(segment - arena->segments),
+                                 .size = size};
+    memcpy(at + size, &record, sizeof record);
+    arena->undo_used = need;
+    segment->stamp = arena->step_stamp;
+}
+
+/* The record that ends at `end` of the undo log. */
+static struct undo_record record_before(const struct sim_arena *arena, size_t end)
+{
+    struct undo_record record;
+    memcpy(&record, arena->undo + end - sizeof record, sizeof record);
+    return record;
+}
+
+void sim_arena_commit(struct sim_arena *arena)
+{
+    for (size_t end = arena->undo_used; end > arena->undo_start;) {
+        struct undo_record record = record_before(arena, end);
+        struct sim_segment *segment = &arena->segments[record.segment];
+        uint64_t hash = hash_segment(arena, segment);
+        arena->hash += hash - segment->hash;
+        segment->hash = hash;
+        end -= record.size + sizeof record;
+    }
+}
+
+void sim_arena_undo(struct sim_arena *arena, size_t mark)
+{
+    while (arena->undo_used > mark) {
+        struct undo_record record = record_before(arena, arena->undo_used);
+        struct sim_segment *segment = &arena->segments[record.segment];
+        arena->undo_used -= record.size + sizeof record;
+        memcpy(segment->at, arena->undo + arena->undo_used, segment->size);
+        arena->hash += record.old_hash - segment->hash;
+        segment->hash = record.old_hash;
+    }
+    arena->undo_start = arena->undo_used;
+}
+
+const void *sim_arena_old(const struct sim_arena *arena, const struct sim_segment *segment)
+{
+    uint32_t index = (uint32_t)(segment - arena->segments);
+    for (size_t end = arena->undo_used; end > arena->undo_start;) {
+        struct undo_record record = record_before(arena, end);
+        end -= record.size + sizeof record;
+        if (record.segment == index)
+            return arena->undo + end;
+    }
+    return NULL;
+}
+
+const char *sim_arena_check(const struct sim_arena *arena)
+{
+    for (uint32_t i = 0; i < arena->segments_count; i++)
+        if (hash_segment(arena, &arena->segments[i]) != arena->segments[i].hash)
+            return arena->segments[i].name;
+    return NULL;
+}

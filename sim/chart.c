@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/chart.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/chart_draw.h"
+
+void chart_init(struct chart *chart)
+{
+    memset(chart, 0, sizeof *chart);
+}
+
+void chart_free(struct chart *chart)
+{
+    free(chart->lanes);
+    free(chart->rows);
+    memset(chart, 0, sizeof *chart);
+}
+
+struct chart_lane *chart_add_lane(struct chart *chart)
+{
+    struct chart_lane *grown = NULL;
+    if (chart->lanes_count < CHART_MAX_LANES)
+        grown = realloc(chart->lanes, (chart->lanes_count + 1) * sizeof *grown);
+    if (!grown) {
+        chart->failed = true;
+        return NULL;
+    }
+    chart->lanes = grown;
+    return memset(&chart->lanes[chart->lanes_count++], 0, sizeof *grown);
+}
+
+struct chart_row *chart_add_row(struct chart *chart)
+{
+    if (chart->rows_count == chart->rows_capacity) {
+        uint32_t capacity = chart->rows_capacity ? chart->rows_capacity * 2 : 64;
+        struct chart_row *grown = NULL;
+        if (capacity <= CHART_MAX_ROWS)
+            grown = realloc(chart->rows, capacity * sizeof *grown);
+        if (!grown) {
+            chart->failed = true;
+            return NULL;
+        }
+        chart->rows = grown;
+        chart->rows_capacity = capacity;
+    }
+    return memset(&chart->rows[chart->rows_count++], 0, sizeof *chart->rows);
+}
+
+/* RFC 3629: the shortest form only, no surrogates, nothing above U+10FFFF. */
+static uint32_t decode(const unsigned char *at, unsigned *length)
+{
+    static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+    uint32_t point = at[0];
+    unsigned octets = point < 0x80 ? 1 : point < 0xc2 ? 0 : point < 0xe0 ? 2 : point < 0xf0 ? 3 : 4;
+    *length = 1;
+    if (octets == 1)
+        return point;
+    if (octets == 0 || point > 0xf4)
+        return CHART_UNPRINTABLE;
+    point &= 0x7fu >> octets;
+    for (unsigned i = 1; i < octets; i++) {
+        if ((at[i] & 0xc0) != 0x80) /* the final NUL included */
+            return CHART_UNPRINTABLE;
+        point = point << 6 | (at[i] & 0x3f);
+    }
+    if (point < lowest[octets] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
+        return CHART_UNPRINTABLE;
+    *length = octets;
+    return point;
+}
+
+uint32_t chart_next_char(const char **text)
+{
+    unsigned length;
+    uint32_t point = decode((const unsigned char *)*text, &length);
+    if (point == 0)
+        return 0;
+    *text += length;
+    /* Controls would move a terminal's cursor, and XML 1.0 2.2 has none of these. */
+    if (point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0xfffe || point == 0xffff)
+        return CHART_UNPRINTABLE;
+    return point;
+}
+
+unsigned chart_columns(const char *text)
+{
+    unsigned columns = 0;
+    while (chart_next_char(&text))
+        columns++;
+    return columns;
+}
+
+bool chart_lane_is(const struct chart *chart, uint32_t lane, enum chart_lane_kind kind)
+{
+    return lane < chart->lanes_count && chart->lanes[lane].kind == kind;
+}
+
+bool chart_is_access(const struct chart *chart, const struct chart_row *row)
+{
+    return row->kind != CHART_LOCAL && row->kind != CHART_FAULT &&
+           chart_lane_is(chart, row->agent_lane, CHART_AGENT) &&
+           chart_lane_is(chart, row->memory_lane, CHART_MEMORY);
+}
+
+const char **chart_held_new(const struct chart *chart)
+{
+    const char **held = calloc(chart->lanes_count + 1, sizeof *held);
+    if (held)
+        chart_held_start(chart, held);
+    return held;
+}
+
+void chart_held_start(const struct chart *chart, const char **held)
+{
+    for (uint32_t i = 0; i < chart->lanes_count; i++)
+        held[i] = chart->lanes[i].value;
+}
+
+bool chart_held_update(const struct chart *chart, const char **held, const struct chart_row *row)
+{
+    if (!chart_is_access(chart, row) || row->value[0] == '\0' ||
+        strcmp(held[row->memory_lane], row->value) == 0)
+        return false;
+    held[row->memory_lane] = row->value;
+    return true;
+}
+
+int chart_flush(FILE *out)
+{
+    return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+}

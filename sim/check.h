@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The checkers: one file each in sim/check/, named after the property. */
+#ifndef KBTP_SIM_CHECK_H
+#define KBTP_SIM_CHECK_H
+
+#include "sim/world.h"
+
+extern const struct sim_checker sim_check_block_exists;
+extern const struct sim_checker sim_check_block_once;
+extern const struct sim_checker sim_check_slot_not_overwritten;
+extern const struct sim_checker sim_check_sequence_in_order;
+extern const struct sim_checker sim_check_counter_by_one;
+extern const struct sim_checker sim_check_ring_whole;
+extern const struct sim_checker sim_check_entry_published_whole;
+extern const struct sim_checker sim_check_generation_steps;
+extern const struct sim_checker sim_check_entry_cleared_first;
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "sim/check.h"
+#include "sim/ring_world.h"
+
+/* What a counter must hold after `old` (draft: Free-Block Ring; unmasked: InfiniBand and RoCEv2). */
+static uint64_t advanced(const struct sim_ring_world *ring, uint64_t old)
+{
+    uint32_t ticket = (uint32_t)(old >> 32) + 1;
+    uint64_t slot_offset = ring->unmasked ? 0 : 16u * (uint64_t)(ticket % ring->slot_count);
+    return (uint64_t)ticket << 32 | slot_offset;
+}
+
+static void wrote(struct sim_world *w, const struct sim_write *write)
+{
+    const struct sim_ring_world *ring = sim_ring_of(w);
+    if (write->at != ring->head && write->at != ring->tail)
+        return;
+    uint64_t old = sim_ring_counter_value(write->old), new = sim_ring_counter_value(write->at);
+    if (write->octets != 8 || new != advanced(ring, old))
+        sim_violate(w, sim_check_counter_by_one.property,
+                    "%s leaves %s at %#llx after %#llx: no FetchAdd of one ticket does",
+                    w->agents[write->agent].name, write->at == ring->head ? "Head" : "Tail",
+                    (unsigned long long)new, (unsigned long long)old);
+}
+
+const struct sim_checker sim_check_counter_by_one = {
+    .property = "counter-by-one",
+    .says = "Head and Tail advance by exactly one ticket and one slot at a time",
+    .wrote = wrote,
+};

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/visited.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define FIRST_SLOTS (UINT64_C(1) << 16)
+
+/* An open table of 64-bit keys, linear probing; 0 marks a free place. Keys are well mixed. */
+struct table {
+    uint64_t *keys;
+    uint64_t slots; /* a power of two */
+    uint64_t count;
+};
+
+/*
+ * Contents of the exact form: rows of equal width lie one after the other in `rows`; the table maps
+ * a hash to a row number (+1). Two rows with one hash sit in different places of the table.
+ */
+struct rows {
+    struct table hashes;
+    uint32_t *numbers; /* by place in the table */
+    char *rows;
+    size_t width, used, size;
+};
+
+struct sim_visited {
+    struct table states;   /* by fingerprint */
+    struct rows *contents; /* exact: one per STATE segment */
+    struct rows whole;     /* exact: a state is a row of content numbers */
+    uint32_t *row;         /* exact: the present state */
+    uint32_t segments;
+    bool exact;
+    size_t octets, max_octets;
+};
+
+static bool claim(struct sim_visited *set, size_t octets)
+{
+    if (octets > set->max_octets - set->octets)
+        return false;
+    set->octets += octets;
+    return true;
+}
+
+/* Large tables are probed at random: huge pages save most of the misses in the TLB. */
+static void *map_new(struct sim_visited *set, size_t octets)
+{
+    if (!claim(set, octets))
+        return NULL;
+    void *at = mmap(NULL, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) {
+        set->octets -= octets;
+        return NULL;
+    }
+    madvise(at, octets, MADV_HUGEPAGE);
+    return at;
+}
+
+static void map_free(struct sim_visited *set, void *at, size_t octets)
+{
+    if (!at)
+        return;
+    munmap(at, octets);
+    set->octets -= octets;
+}
+
+static uint64_t place_of(const struct table *table, uint64_t key)
+{
+    return (key * 0x9e3779b97f4a7c15u) >> (64 - __builtin_ctzll(table->slots));
+}
+
+static bool is_full(const struct table *table)
+{
+    return table->slots == 0 || table->count >= table->slots / 8 * 5;
+}
+
+/* Doubles the table; moves `numbers` along when there are any. */
+static int table_grow(struct sim_visited *set, struct table *table, uint32_t **numbers,
+                      uint64_t first_slots)
+{
+    uint64_t slots = table->slots ? table->slots * 2 : first_slots;
+    struct table grown = {.slots = slots, .count = table->count};
+    uint32_t *grown_numbers = NULL;
+    grown.keys = map_new(set, slots * sizeof *grown.keys);
+    if (grown.keys && numbers)
+        grown_numbers = map_new(set, slots * sizeof *grown_numbers);
+    if (!grown.keys || (numbers && !grown_numbers)) {
+        map_free(set, grown.keys, slots * sizeof *grown.keys);
+        return -ENOMEM;
+    }
+    for (uint64_t i = 0; i < table->slots; i++) {
+        if (table->keys[i] == 0)
+            continue;
+        uint64_t place = place_of(&grown, table->keys[i]);
+        while (grown.keys[place] != 0)
+            place = (place + 1) & (slots - 1);
+        grown.keys[place] = table->keys[i];
+        if (numbers)
+            grown_numbers[place] = (*numbers)[i];
+    }
+    map_free(set, table->keys, table->slots * sizeof *table->keys);
+    if (numbers) {
+        map_free(set, *numbers, table->slots * sizeof **numbers);
+        *numbers = grown_numbers;
+    }
+    *table = grown;
+    return 0;
+}
+
+static int fingerprint_add(struct sim_visited *set, uint64_t key)
+{
+    struct table *table = &set->states;
+    if (is_full(table) && table_grow(set, table, NULL, FIRST_SLOTS) != 0)
+        return -ENOMEM;
+    key += key == 0;
+    uint64_t place = place_of(table, key);
+    while (table->keys[place] != 0) {
+        if (table->keys[place] == key)
+            return 0;
+        place = (place + 1) & (table->slots - 1);
+    }
+    table->keys[place] = key;
+    table->count++;
+    return 1;
+}
+
+static int rows_append(struct sim_visited *set, struct rows *rows, const void *content)
+{
+    if (rows->used + rows->width > rows->size) {
+        size_t size = rows->size ? rows->size * 2 : 64 * rows->width;
+        if (!claim(set, size - rows->size))
+            return -ENOMEM;
+        char *grown = realloc(rows->rows, size);
+        if (!grown) {
+            set->octets -= size - rows->size;
+            return -ENOMEM;
+        }
+        rows->rows = grown;
+        rows->size = size;
+    }
+    memcpy(rows->rows + rows->used, content, rows->width);
+    rows->used += rows->width;
+    return 0;
+}
+
+/* Finds or adds a content: 1 new, 0 there, negative at the bound; *number is its number. */
+static int rows_add(struct sim_visited *set, struct rows *rows, uint64_t hash, const void *content,
+                    uint32_t *number)
+{
+    struct table *table = &rows->hashes;
+    if (is_full(table) && table_grow(set, table, &rows->numbers, 64) != 0)
+        return -ENOMEM;
+    hash += hash == 0;
+    uint64_t place = place_of(table, hash);
+    while (table->keys[place] != 0) {
+        *number = rows->numbers[place];
+        if (table->keys[place] == hash &&
+            memcmp(rows->rows + *number * rows->width, content, rows->width) == 0)
+            return 0;
+        place = (place + 1) & (table->slots - 1);
+    }
+    if (table->count == UINT32_MAX || rows_append(set, rows, content) != 0)
+        return -ENOMEM;
+    *number = (uint32_t)table->count++;
+    table->keys[place] = hash;
+    rows->numbers[place] = *number;
+    return 1;
+}
+
+static int exact_add(struct sim_visited *set, const struct sim_arena *arena)
+{
+    uint32_t columns = 0, number;
+    for (uint32_t i = 0; i < arena->segments_count; i++) {
+        const struct sim_segment *segment = &arena->segments[i];
+        if (segment->kind != SIM_STATE)
+            continue;
+        if (rows_add(set, &set->contents[i], segment->hash, segment->at, &set->row[columns++]) < 0)
+            return -ENOMEM;
+    }
+    return rows_add(set, &set->whole, arena->hash, set->row, &number);
+}
+
+static bool exact_open(struct sim_visited *set, const struct sim_arena *arena)
+{
+    set->segments = arena->segments_count;
+    set->contents = calloc(set->segments, sizeof *set->contents);
+    set->row = calloc(set->segments, sizeof *set->row);
+    if (!set->contents || !set->row)
+        return false;
+    uint32_t columns = 0;
+    for (uint32_t i = 0; i < set->segments; i++) {
+        set->contents[i].width = arena->segments[i].hashed;
+        columns += arena->segments[i].kind == SIM_STATE;
+    }
+    set->whole.width = columns * sizeof *set->row;
+    return true;
+}
+
+struct sim_visited *sim_visited_new(bool exact, const struct sim_arena *arena, size_t max_octets)
+{
+    struct sim_visited *set = calloc(1, sizeof *set);
+    if (!set)
+        return NULL;
+    set->exact = exact;
+    set->max_octets = max_octets;
+    if (exact && !exact_open(set, arena)) {
+        sim_visited_free(set);
+        return NULL;
+    }
+    return set;
+}
+
+static void rows_free(struct sim_visited *set, struct rows *rows)
+{
+    map_free(set, rows->hashes.keys, rows->hashes.slots * sizeof *rows->hashes.keys);
+    map_free(set, rows->numbers, rows->hashes.slots * sizeof *rows->numbers);
+    free(rows->rows);
+}
+
+void sim_visited_free(struct sim_visited *set)
+{
+    if (!set)
+        return;
+    map_free(set, set->states.keys, set->states.slots * sizeof *set->states.keys);
+    for (uint32_t i = 0; set->contents && i < set->segments; i++)
+        rows_free(set, &set->contents[i]);
+    rows_free(set, &set->whole);
+    free(set->contents);
+    free(set->row);
+    free(set);
+}
+
+int sim_visited_add(struct sim_visited *set, const struct sim_arena *arena)
+{
+    return set->exact ? exact_add(set, arena) : fingerprint_add(set, arena->hash);
+}
+
+uint64_t sim_visited_count(const struct sim_visited *set)
+{
+    return set->exact ? set->whole.hashes.count : set->states.count;
+}
+
+size_t sim_visited_octets(const struct sim_visited *set)
+{
+    return set->octets;
+}

@@ -48,8 +48,8 @@ void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* Values; false after a complaint that names `option`. Numbers take 0x. */
 bool cli_number(const char *option, const char *value, uint64_t least, uint64_t most,
                 uint64_t *number);
-bool cli_size(const char *option, const char *value, uint64_t *octets);  /* 64KiB, 1GiB */
-bool cli_time(const char *option, const char *value, double *seconds);   /* 250ms, 2s, 5min */
+bool cli_size(const char *option, const char *value, uint64_t *octets); /* 64KiB, 1GiB */
+bool cli_time(const char *option, const char *value, double *seconds);  /* 250ms, 2s, 5min */
 /* One of `words` (NULL at the end): its index. */
 bool cli_word(const char *option, const char *value, const char *const *words, int *index);
 

@@ -23,7 +23,8 @@
 static const char usage[] =
     "usage: kbtp explore SCENARIO [OPTIONS]\n"
     "\n"
-    "Explores the interleavings of a scenario. On a violation it shrinks the steps that lead there\n"
+    "Explores the interleavings of a scenario. On a violation it shrinks the steps that lead "
+    "there\n"
     "and draws them.\n"
     "\n"
     "  --mode exhaustive|random|pct  every interleaving (default), or random walks\n"
@@ -36,7 +37,8 @@ static const char usage[] =
     "  --exact                       keep whole states instead of 64-bit fingerprints\n"
     "  --check-commute               also try every pair of independent steps both ways\n"
     "  --mutant NAME|list            use a ref/ with one deliberate error\n"
-    "  --memory sc|tso|relaxed, --store-buffer N, --tear 8|4, --dma-order any|ascending|descending\n"
+    "  --memory sc|tso|relaxed, --store-buffer N, --tear 8|4, --dma-order "
+    "any|ascending|descending\n"
     "                                override the scenario\n"
     "  --execution software          who serves requests (ring worlds have no target)\n"
     "  --no-private-steps            let every step be a choice (slow; a cross-check)\n"
@@ -252,7 +254,8 @@ static void catch_interrupts(void)
 static void show_progress(void *context, const struct sim_progress *p)
 {
     (void)context;
-    fprintf(stderr, "\r\033[K%.2f M states, %.2f M/s, depth %" PRIu32 " (%" PRIu32 "), %.0f MB, %.0f s",
+    fprintf(stderr,
+            "\r\033[K%.2f M states, %.2f M/s, depth %" PRIu32 " (%" PRIu32 "), %.0f MB, %.0f s",
             (double)p->states * 1e-6, (double)p->states * 1e-6 / (p->seconds + 1e-9), p->depth,
             p->depth_max, (double)p->memory_octets * 1e-6, p->seconds);
     if (p->runs)
@@ -315,8 +318,7 @@ static void print_json(const struct outcome *o)
     json_object_set_new(all, "memory", json_string(memories[o->scenario->machine.memory]));
     json_object_set_new(all, "seed", json_integer((json_int_t)o->options->search.seed));
     json_object_set_new(all, "result", json_string(result_words[r->result]));
-    json_object_set_new(all, "bound",
-                        r->bound ? json_string(bound_words[r->bound]) : json_null());
+    json_object_set_new(all, "bound", r->bound ? json_string(bound_words[r->bound]) : json_null());
     json_object_set_new(all, "property",
                         violated ? json_string(r->violation.property) : json_null());
     json_object_set_new(all, "what", violated ? json_string(r->violation.text) : json_null());
@@ -335,8 +337,7 @@ static void print_json(const struct outcome *o)
     json_object_set_new(all, "collision_probability", json_real(r->collision));
     json_object_set_new(all, "digest", hex(r->digest));
     json_object_set_new(all, "trace", o->trace_path ? json_string(o->trace_path) : json_null());
-    json_object_set_new(all, "trace_steps",
-                        violated ? json_integer(r->trace_steps) : json_null());
+    json_object_set_new(all, "trace_steps", violated ? json_integer(r->trace_steps) : json_null());
     json_object_set_new(all, "trace_digest", violated ? hex(o->trace_digest) : json_null());
     json_object_set_new(all, "found_depth", violated ? json_integer(o->found_depth) : json_null());
     json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
@@ -347,7 +348,8 @@ static void print_json(const struct outcome *o)
 static void print_world(const struct outcome *o)
 {
     const struct sim_scenario *s = o->scenario;
-    printf("scenario    %s%s%s\n", o->scenario_path, s->title ? ": " : "", s->title ? s->title : "");
+    printf("scenario    %s%s%s\n", o->scenario_path, s->title ? ": " : "",
+           s->title ? s->title : "");
     printf("world       N = %" PRIu32 ", F = %" PRIu32, s->slots, s->blocks);
     for (unsigned i = 0; i < s->allocators_count; i++)
         printf(", %s (%s, %" PRIu32 " allocation%s)", s->allocators[i].name,
@@ -393,8 +395,8 @@ static void print_result(const struct outcome *o)
 static void print_figures(const struct outcome *o)
 {
     const struct sim_report *r = o->report;
-    printf("explored    %s, seed %" PRIu64 ": %" PRIu64 " states, %" PRIu64 " transitions, depth %" PRIu32
-           ", %" PRIu64 " quiescent\n",
+    printf("explored    %s, seed %" PRIu64 ": %" PRIu64 " states, %" PRIu64
+           " transitions, depth %" PRIu32 ", %" PRIu64 " quiescent\n",
            modes[o->options->search.mode], o->options->search.seed, r->states, r->transitions,
            r->depth_max, r->quiescent);
     printf("            %.2f s, %.2f M states/s, %.1f MB", r->seconds,
@@ -568,11 +570,8 @@ static int explore(const char *path, struct explore_options *o, struct sim_scena
     int failed = sim_explore(w, &o->search, &report);
     if (shows)
         fputs("\r\033[K", stderr);
-    struct outcome outcome = {.scenario_path = path,
-                              .scenario = scenario,
-                              .options = o,
-                              .world = w,
-                              .report = &report};
+    struct outcome outcome = {
+        .scenario_path = path, .scenario = scenario, .options = o, .world = w, .report = &report};
     int status = CLI_ENVIRONMENT;
     if (failed)
         cli_complain("%s", strerror(-failed));

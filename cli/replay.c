@@ -131,7 +131,7 @@ static void print_text(const struct run *run)
     else if (run->whole)
         printf("\nno longer fails: %s\n", trace->property);
     printf("digest      0x%016" PRIx64 "%s\n", run->replay.digest,
-           !run->whole         ? ""
+           !run->whole        ? ""
            : as_recorded(run) ? ", as recorded"
                               : ", not the recorded one: the program has changed");
 }
@@ -143,8 +143,8 @@ static void print_json(const struct run *run)
     json_object_set_new(all, "scenario", json_string(run->trace->scenario_name));
     json_object_set_new(all, "mutant", json_string(run->trace->mutant));
     json_object_set_new(all, "recorded_property", json_string(run->trace->property));
-    json_object_set_new(
-        all, "property", fails(run) ? json_string(run->world->violation.property) : json_null());
+    json_object_set_new(all, "property",
+                        fails(run) ? json_string(run->world->violation.property) : json_null());
     json_object_set_new(all, "what",
                         fails(run) ? json_string(run->world->violation.text) : json_null());
     json_object_set_new(all, "steps", json_integer(run->replay.steps_run));
@@ -188,10 +188,11 @@ static int tell(struct run *run)
         return CLI_ENVIRONMENT;
     }
     if (run->replay.end == SIM_REPLAY_NOT_ENABLED) {
-        cli_complain("%s: step %" PRIu32 ", '%s', cannot be made: kbtp %s wrote this trace, this is "
+        cli_complain("%s: step %" PRIu32
+                     ", '%s', cannot be made: kbtp %s wrote this trace, this is "
                      "kbtp %s, and the code has changed in between; explore again",
-                     run->path, run->replay.steps_run + 1,
-                     run->trace->steps[run->replay.steps_run], run->trace->version, KBTP_VERSION);
+                     run->path, run->replay.steps_run + 1, run->trace->steps[run->replay.steps_run],
+                     run->trace->version, KBTP_VERSION);
         return CLI_BAD_INPUT;
     }
     if (run->options->json)
@@ -225,8 +226,8 @@ static int with_trace(const char *path, const struct replay_options *o, struct s
 {
     char error[400];
     struct sim_scenario *scenario =
-        sim_scenario_parse(trace->scenario_name, trace->scenario_text,
-                           strlen(trace->scenario_text), error, sizeof error);
+        sim_scenario_parse(trace->scenario_name, trace->scenario_text, strlen(trace->scenario_text),
+                           error, sizeof error);
     if (!scenario) {
         cli_complain("%s: the scenario in it: %s", path, error);
         return CLI_BAD_INPUT;

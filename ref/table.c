@@ -27,8 +27,8 @@ int kbtp_table_init(struct mem *m, struct kbtp_table *table, struct kbtp_table_e
         mem_store32(m, &entries[i].data_length, 0);
         mem_store_release32(m, &entries[i].flags_generation, pack(0, generations[i]));
     }
-    *table = (struct kbtp_table){
-        .entries = entries, .entry_count = entry_count, .addr_le = addr_le};
+    *table =
+        (struct kbtp_table){.entries = entries, .entry_count = entry_count, .addr_le = addr_le};
     return 0;
 }
 

@@ -126,9 +126,8 @@ void sim_touch_record(struct sim_arena *arena, struct sim_segment *segment)
     }
     char *at = arena->undo + arena->undo_used;
     memcpy(at, segment->at, segment->size);
-    struct undo_record record = {.old_hash = segment->hash,
-                                 .segment = (uint32_t)(segment - arena->segments),
-                                 .size = size};
+    struct undo_record record = {
+        .old_hash = segment->hash, .segment = (uint32_t)(segment - arena->segments), .size = size};
     memcpy(at + size, &record, sizeof record);
     arena->undo_used = need;
     segment->stamp = arena->step_stamp;

@@ -157,8 +157,8 @@ void sim_cpu_publish(struct sim_agent *agent, uint32_t event, uint64_t value)
     if (agent->cpu->buffered == 0)
         agent->world->ops->published(agent->world, agent->index, event, value);
     else
-        buffer_push(agent, (struct sim_buffered){
-                               .value = value, .release = 1, .event = (uint16_t)event});
+        buffer_push(agent,
+                    (struct sim_buffered){.value = value, .release = 1, .event = (uint16_t)event});
 }
 
 /* ---- one access --------------------------------------------------------------------------- */
@@ -293,11 +293,10 @@ static void store(struct sim_agent *agent, void *place, uint32_t octets, uint64_
                                                  .release = (uint8_t)release});
     else
         sim_write(agent->world, agent->index, at, &value, octets);
-    observe(agent, (struct sim_access){.kind = SIM_STORE,
-                                       .at = at,
-                                       .octets = octets,
-                                       .buffered = buffered,
-                                       .value = value});
+    observe(
+        agent,
+        (struct sim_access){
+            .kind = SIM_STORE, .at = at, .octets = octets, .buffered = buffered, .value = value});
     log_results(agent, &nothing, 1);
 }
 
@@ -520,16 +519,14 @@ static void run_polls(struct sim_agent *agent, enum sim_allowance allowance, uin
             memcpy(sim_cpu_private(agent), w->rollback, agent->program->private_size);
             return;
         }
-        int result =
-            agent->program->poll(agent, sim_cpu_private(agent), agent->cpu->argument);
+        int result = agent->program->poll(agent, sim_cpu_private(agent), agent->cpu->argument);
         poll_ended(agent, result);
     }
 }
 
 /* ---- the agent ---------------------------------------------------------------------------- */
 
-static uint32_t enabled_pieces(const struct sim_agent *agent, uint32_t octets,
-                               struct sim_step *out)
+static uint32_t enabled_pieces(const struct sim_agent *agent, uint32_t octets, struct sim_step *out)
 {
     uint32_t pieces = pieces_of(agent, octets), moved = agent->cpu->pieces, count = 0;
     enum sim_dma_order order = agent->world->scenario->machine.dma_order;
@@ -537,9 +534,8 @@ static uint32_t enabled_pieces(const struct sim_agent *agent, uint32_t octets,
         uint32_t piece = order == SIM_DMA_DESCENDING ? pieces - 1 - i : i;
         if (moved & 1u << piece)
             continue;
-        out[count++] = (struct sim_step){.kind = SIM_STEP_PIECE,
-                                         .agent = (uint8_t)agent->index,
-                                         .piece = (uint8_t)piece};
+        out[count++] = (struct sim_step){
+            .kind = SIM_STEP_PIECE, .agent = (uint8_t)agent->index, .piece = (uint8_t)piece};
         if (order != SIM_DMA_ANY)
             break;
     }

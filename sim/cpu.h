@@ -40,8 +40,8 @@ struct sim_program {
 /* A store that is not yet visible, or an event that takes effect once all earlier ones are. */
 struct sim_buffered {
     uint64_t value;
-    uint32_t place;  /* offset in the arena; 0 for an event */
-    uint8_t octets;  /* 0 for an event */
+    uint32_t place; /* offset in the arena; 0 for an event */
+    uint8_t octets; /* 0 for an event */
     uint8_t release;
     uint16_t event;
 };

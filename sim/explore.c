@@ -17,11 +17,11 @@
 
 /* A state on the path from the initial one, and the steps out of it. */
 struct frame {
-    size_t mark;     /* undo to here to leave the state */
-    uint64_t steps;  /* its first step on the stack of steps */
-    uint32_t count;  /* its steps */
-    uint32_t next;   /* the one to try next */
-    bool effect;     /* a step changed more than what was read */
+    size_t mark;    /* undo to here to leave the state */
+    uint64_t steps; /* its first step on the stack of steps */
+    uint32_t count; /* its steps */
+    uint32_t next;  /* the one to try next */
+    bool effect;    /* a step changed more than what was read */
 };
 
 struct path {
@@ -40,8 +40,7 @@ static double now_s(void)
 
 static size_t memory_in_use(const struct sim_search *search)
 {
-    return sim_visited_octets(search->visited) + search->path_octets +
-           search->w->arena.undo_size;
+    return sim_visited_octets(search->visited) + search->path_octets + search->w->arena.undo_size;
 }
 
 static void tell_progress(struct sim_search *search, double now)
@@ -199,8 +198,7 @@ static int enter_state(struct sim_search *search, struct path *path, size_t mark
         search->report->result = SIM_NO_MEMORY;
         return -ENOMEM;
     }
-    if (search->options->check_commute &&
-        !sim_commute_check(w, &search->report->commuted)) {
+    if (search->options->check_commute && !sim_commute_check(w, &search->report->commuted)) {
         sim_search_violation(search);
         return -EINVAL;
     }
@@ -249,7 +247,8 @@ static void exhaust(struct sim_search *search, struct path *path)
             return;
         }
     }
-    report->result = sim_all_reached(search->w->scenario, search->w->reached) ? SIM_OK : SIM_VACUOUS;
+    report->result =
+        sim_all_reached(search->w->scenario, search->w->reached) ? SIM_OK : SIM_VACUOUS;
 }
 
 static int explore_exhaustively(struct sim_search *search)
@@ -300,7 +299,8 @@ int sim_explore(struct sim_world *w, const struct sim_explore *options, struct s
     w->count_reached = true;
     w->violation.property = NULL;
     size_t mark = sim_arena_mark(&w->arena);
-    int failed = options->mode == SIM_EXHAUSTIVE ? explore_exhaustively(&search) : sim_walk(&search);
+    int failed =
+        options->mode == SIM_EXHAUSTIVE ? explore_exhaustively(&search) : sim_walk(&search);
     finish(&search, mark);
     sim_visited_free(search.visited);
     return failed;

@@ -23,7 +23,13 @@ enum sim_result {
     SIM_NO_MEMORY,  /* the machine had no memory for what the bounds allow */
 };
 
-enum sim_bound { SIM_BOUND_NONE, SIM_BOUND_STATES, SIM_BOUND_SECONDS, SIM_BOUND_MEMORY, SIM_BOUND_STOP };
+enum sim_bound {
+    SIM_BOUND_NONE,
+    SIM_BOUND_STATES,
+    SIM_BOUND_SECONDS,
+    SIM_BOUND_MEMORY,
+    SIM_BOUND_STOP
+};
 
 struct sim_progress {
     uint64_t states, transitions, runs;

@@ -86,6 +86,8 @@ uint16_t sim_ring_entry_generation(const char *entry);
 uint32_t sim_ring_entry_length(const char *entry);
 uint64_t sim_ring_counter_value(const char *counter);
 
+/* The Block Offset of block `index`. */
+uint64_t sim_ring_offset_of(const struct sim_ring_world *ring, uint32_t index);
 /* Which block a Block Offset names: an index below block_count, or RING_NO_BLOCK. */
 uint32_t sim_ring_block_at(const struct sim_ring_world *ring, uint64_t block_offset);
 /* The Data Length an allocation stores with block `index`. */
@@ -94,6 +96,12 @@ uint32_t sim_ring_length(const struct sim_ring_world *ring, uint32_t index);
 const char *sim_ring_slot_at(const struct sim_ring_world *ring, const char *at);
 const char *sim_ring_entry_at(const struct sim_ring_world *ring, const char *at);
 
+/* "block 101", "empty", or the number. */
+void sim_ring_describe_offset(const struct sim_ring_world *ring, uint64_t offset, char *out,
+                              size_t size);
+/* The place and the value of an access: "slot 0 Block Offset", "block 101". */
+void sim_ring_describe_place(const struct sim_world *w, const struct sim_access *access,
+                             char *place, char *value, size_t size);
 /* What a slot or entry shows, for charts: "4: 101", "gen 3 VALID". */
 void sim_ring_describe_slot(const struct sim_world *w, uint32_t number, char *out, size_t size);
 void sim_ring_describe_entry(const struct sim_world *w, uint32_t number, char *out, size_t size);

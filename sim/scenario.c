@@ -35,18 +35,22 @@
 #define REQUIRED CYAML_FLAG_DEFAULT
 
 /* Key, need, member of struct sim_scenario (all uint32_t), default, smallest, largest value. */
-#define NUMBERS(N)                                               \
-    N(store_buffer, OPTIONAL, machine.store_buffer, 4, 1, 16)    \
-    N(slots, REQUIRED, slots, 0, 2, SIM_MAX_SLOTS)               \
-    N(blocks, REQUIRED, blocks, 0, 1, 64)                        \
-    N(first_block, OPTIONAL, first_block, 0, 0, UINT32_MAX)      \
-    N(first_ticket, OPTIONAL, first_ticket, 0, 0, UINT32_MAX)    \
-    N(first_generation, OPTIONAL, first_generation, 1, 1, 65535) \
-    N(handles, OPTIONAL, handles, 0, 0, 64)                      \
+/* clang-format off */
+#define NUMBERS(N) \
+    N(store_buffer, OPTIONAL, machine.store_buffer, 4, 1, 16), \
+    N(slots, REQUIRED, slots, 0, 2, SIM_MAX_SLOTS), \
+    N(blocks, REQUIRED, blocks, 0, 1, 64), \
+    N(first_block, OPTIONAL, first_block, 0, 0, UINT32_MAX), \
+    N(first_ticket, OPTIONAL, first_ticket, 0, 0, UINT32_MAX), \
+    N(first_generation, OPTIONAL, first_generation, 1, 1, 65535), \
+    N(handles, OPTIONAL, handles, 0, 0, 64), \
     N(crashes, OPTIONAL, crashes, 0, 0, 8)
+#define NUMBER_NAME(key, ...) NUMBER_##key
+#define NUMBER_RULE(key, need, member, fallback, least, most) \
+    {#key, offsetof(struct sim_scenario, member), fallback, least, most}
+/* clang-format on */
 
-#define NUMBER_NAME(key, ...) NUMBER_##key,
-enum { NUMBERS(NUMBER_NAME) NUMBER_COUNT };
+enum { NUMBERS(NUMBER_NAME), NUMBER_COUNT };
 
 struct number_rule {
     const char *key;
@@ -56,8 +60,6 @@ struct number_rule {
     uint32_t most;
 };
 
-#define NUMBER_RULE(key, need, member, fallback, least, most) \
-    {#key, offsetof(struct sim_scenario, member), fallback, least, most},
 static const struct number_rule number_rules[] = {NUMBERS(NUMBER_RULE)};
 static const struct number_rule allocations_rule = {"allocations", 0, 0, 1, SIM_MAX_ALLOCATIONS};
 
@@ -107,13 +109,13 @@ static const cyaml_strval_t booleans[] = {{"false", false}, {"true", true}};
 
 #define STRING(type, key, need, member) \
     CYAML_FIELD_STRING_PTR(key, need, struct type, member, 0, CYAML_UNLIMITED)
-#define CHOICE(type, key, member, words)                                                \
+#define CHOICE(type, key, member, words) \
     CYAML_FIELD_ENUM_PTR(key, OPTIONAL | CYAML_FLAG_STRICT, struct type, member, words, \
                          CYAML_ARRAY_LEN(words))
-#define LIST(key, need, member, entry, least, most)                                            \
+#define LIST(key, need, member, entry, least, most) \
     CYAML_FIELD_SEQUENCE(key, (need) | CYAML_FLAG_POINTER, struct raw_scenario, member, entry, \
                          least, most)
-#define NUMBER_FIELD(key, need, ...) STRING(raw_scenario, #key, need, numbers[NUMBER_##key]),
+#define NUMBER_FIELD(key, need, ...) STRING(raw_scenario, #key, need, numbers[NUMBER_##key])
 
 static const cyaml_schema_field_t allocator_fields[] = {
     STRING(raw_allocator, "name", REQUIRED, name),
@@ -132,7 +134,7 @@ static const cyaml_schema_value_t freer_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_freer, freer_fields)};
 
 static const cyaml_schema_value_t must_reach_schema = {
-    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED)};
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 1, CYAML_UNLIMITED)};
 
 static const cyaml_schema_field_t scenario_fields[] = {
     CYAML_FIELD_ENUM("kind", CYAML_FLAG_STRICT, struct raw_scenario, kind, kinds,
@@ -141,7 +143,8 @@ static const cyaml_schema_field_t scenario_fields[] = {
     CHOICE(raw_scenario, "memory", memory, memories),
     CHOICE(raw_scenario, "tear", tear, tears),
     CHOICE(raw_scenario, "dma_order", dma_order, dma_orders),
-    NUMBERS(NUMBER_FIELD) STRING(raw_scenario, "block_size", OPTIONAL, block_size),
+    NUMBERS(NUMBER_FIELD),
+    STRING(raw_scenario, "block_size", OPTIONAL, block_size),
     STRING(raw_scenario, "quota", OPTIONAL, quota),
     CHOICE(raw_scenario, "counters", counters, counter_forms),
     CHOICE(raw_scenario, "free_completes", free_completes, completions),
@@ -241,62 +244,76 @@ static void line_add_name(struct line *line, const char *name)
     line_add(line, end);
 }
 
-/* `text` in quotes, cut when it is long. */
-struct quote {
-    char text[48];
-};
+/* Writes NAME, `where` and the message as the error line. */
+static void write_error(char *error, size_t size, const char *name, const char *where,
+                        const char *format, va_list args) __attribute__((format(printf, 5, 0)));
 
-static struct quote quoted(const char *text)
+static void write_error(char *error, size_t size, const char *name, const char *where,
+                        const char *format, va_list args)
 {
-    struct quote quote;
-    size_t most = sizeof quote.text - sizeof "'...'";
-    size_t length = strlen(text);
-    bool cut = length > most;
-    if (cut)
-        for (length = most; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;)
-            length--;
-    snprintf(quote.text, sizeof quote.text, "'%.*s%s'", (int)length, text, cut ? "..." : "");
-    return quote;
+    struct line line = {.out = error, .size = size};
+    char message[512];
+    vsnprintf(message, sizeof message, format, args);
+    line_add_name(&line, name);
+    line_add(&line, where);
+    line_add(&line, message);
+    line_end(&line);
 }
 
-/* The way from the top of a scenario to one of its keys or list entries; empty: the top. */
-struct path {
+/* A short string, cut when it is full. */
+struct string {
     char text[128];
     size_t length;
 };
 
-static void path_add(struct path *path, const char *format, ...)
+static void string_add(struct string *string, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void path_add(struct path *path, const char *format, ...)
+static void string_add(struct string *string, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(path->text + path->length, sizeof path->text - path->length, format, args);
+    size_t room = sizeof string->text - string->length;
+    int n = vsnprintf(string->text + string->length, room, format, args);
     va_end(args);
-    path->length += n > 0 ? (size_t)n : 0;
-    if (path->length >= sizeof path->text)
-        path->length = sizeof path->text - 1;
+    string->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
+static void string_cut(struct string *string, size_t length)
+{
+    string->length = length;
+    string->text[length] = '\0';
+}
+
+/* A value of the input in quotes. */
+static struct string quoted(const char *value)
+{
+    struct string string = {.length = 0};
+    size_t length = strlen(value);
+    bool cut = length > 40;
+    if (cut)
+        for (length = 40; length > 0 && ((unsigned char)value[length] & 0xc0) == 0x80;)
+            length--;
+    string_add(&string, "'%.*s%s'", (int)length, value, cut ? "..." : "");
+    return string;
+}
+
+/*
+ * A path is the way from the top of the scenario, whose path is empty, to a key or a list entry.
+ * Keys with unusual characters stand in quotes, so that no two places have the same path.
+ */
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-static void path_add_key(struct path *path, const char *key)
+static void path_add_key(struct string *path, const char *key)
 {
     bool plain = key[0] != '\0' && key[strspn(key, NAME_CHARACTERS)] == '\0';
     const char *quote = plain ? "" : "'";
-    path_add(path, "%s%s%s%s", path->length > 0 ? "." : "", quote, key, quote);
+    string_add(path, "%s%s%s%s", path->length > 0 ? "." : "", quote, key, quote);
 }
 
-static void path_add_entry(struct path *path, unsigned index)
+static void path_add_entry(struct string *path, unsigned index)
 {
-    path_add(path, "[%u]", index);
-}
-
-static void path_cut(struct path *path, size_t length)
-{
-    path->length = length;
-    path->text[length] = '\0';
+    string_add(path, "[%u]", index);
 }
 
 /* A place in the text, both counted from one. */
@@ -304,6 +321,8 @@ struct place {
     size_t line;
     size_t column; /* in characters */
 };
+
+static const struct place top_of_text = {1, 1};
 
 struct reader {
     const char *name;
@@ -316,34 +335,28 @@ struct reader {
 static void complain_at(const struct reader *r, struct place place, const char *key,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Writes the error line: NAME:LINE:COLUMN: KEY: what is wrong, what to do. */
+/* Writes NAME:LINE:COLUMN: KEY: what is wrong, what to do. */
 static void complain_at(const struct reader *r, struct place place, const char *key,
                         const char *format, ...)
 {
-    struct line line = {.out = r->error, .size = r->size};
-    char message[512];
+    char where[256];
+    snprintf(where, sizeof where, ":%zu:%zu: %s: ", place.line, place.column,
+             key[0] != '\0' ? key : "scenario");
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    write_error(r->error, r->size, r->name, where, format, args);
     va_end(args);
-
-    char position[64];
-    snprintf(position, sizeof position, ":%zu:%zu: ", place.line, place.column);
-    line_add_name(&line, r->name);
-    line_add(&line, position);
-    line_add(&line, key[0] != '\0' ? key : "scenario");
-    line_add(&line, ": ");
-    line_add(&line, message);
-    line_end(&line);
 }
 
 /*
- * A walk over the events of the text that knows, for each node, the path to it. Collections below
- * the ones that a scenario has are only counted.
+ * A walk over the events of the text that knows the path to each node.
+ *
+ * It ends where collections are nested much deeper than in any scenario: libyaml has no bound of
+ * its own, and its time grows with the square of the depth.
  */
-#define WALK_LEVELS 4u
+#define WALK_LEVELS 16u
 
-enum role { ROLE_NONE, ROLE_ROOT, ROLE_KEY, ROLE_VALUE, ROLE_ENTRY, ROLE_DEEP };
+enum role { ROLE_NONE, ROLE_ROOT, ROLE_KEY, ROLE_VALUE, ROLE_ENTRY };
 
 struct level {
     bool is_list;
@@ -356,9 +369,10 @@ struct walk {
     yaml_parser_t parser;
     yaml_event_t event;
     enum role role;     /* of the node that the event starts, else ROLE_NONE */
-    struct path path;   /* to that node */
+    struct string path; /* to that node */
     struct place place; /* of its key if it has one, else its own */
-    unsigned depth;
+    bool too_deep;
+    unsigned depth; /* how many collections are open */
     struct level levels[WALK_LEVELS];
 };
 
@@ -385,34 +399,29 @@ static void walk_close(struct walk *w)
 
 static void walk_enter_node(struct walk *w)
 {
-    if (w->depth == 0) {
+    struct level *level = w->depth > 0 ? &w->levels[w->depth - 1] : NULL;
+    if (level == NULL)
         w->role = ROLE_ROOT;
-    } else if (w->depth > WALK_LEVELS) {
-        w->role = ROLE_DEEP;
-    } else {
-        struct level *level = &w->levels[w->depth - 1];
-        w->role = level->is_list ? ROLE_ENTRY : level->value_next ? ROLE_VALUE : ROLE_KEY;
-        if (w->role != ROLE_VALUE)
-            path_cut(&w->path, level->path_length);
-        if (w->role == ROLE_ENTRY)
-            path_add_entry(&w->path, level->count++);
-        else
-            level->value_next = !level->value_next;
-        if (w->role == ROLE_KEY && w->event.type == YAML_SCALAR_EVENT)
-            path_add_key(&w->path, (const char *)w->event.data.scalar.value);
-    }
-    if (w->role != ROLE_VALUE)
-        w->place = place_of_mark(w->event.start_mark);
+    else if (level->is_list)
+        w->role = ROLE_ENTRY;
+    else
+        w->role = level->value_next ? ROLE_VALUE : ROLE_KEY;
+
+    if (w->role == ROLE_KEY || w->role == ROLE_VALUE)
+        level->value_next = !level->value_next;
+    if (w->role == ROLE_VALUE)
+        return; /* its path and its place are those of its key */
+    w->place = place_of_mark(w->event.start_mark);
+    if (w->role == ROLE_ROOT)
+        return;
+    string_cut(&w->path, level->path_length);
+    if (w->role == ROLE_ENTRY)
+        path_add_entry(&w->path, level->count++);
+    else if (w->event.type == YAML_SCALAR_EVENT)
+        path_add_key(&w->path, (const char *)w->event.data.scalar.value);
 }
 
-static void walk_open_collection(struct walk *w, bool is_list)
-{
-    if (w->depth < WALK_LEVELS)
-        w->levels[w->depth] = (struct level){.is_list = is_list, .path_length = w->path.length};
-    w->depth++;
-}
-
-/* Goes to the next event; false when the text is no YAML from here on. */
+/* Goes to the next event; false when the text is no YAML from here on, or nested too deep. */
 static bool walk_next(struct walk *w)
 {
     yaml_event_delete(&w->event);
@@ -429,13 +438,17 @@ static bool walk_next(struct walk *w)
     case YAML_SEQUENCE_START_EVENT:
     case YAML_MAPPING_START_EVENT:
         walk_enter_node(w);
-        walk_open_collection(w, w->event.type == YAML_SEQUENCE_START_EVENT);
+        w->too_deep = w->depth == WALK_LEVELS;
+        if (w->too_deep)
+            return false;
+        w->levels[w->depth++] = (struct level){
+            .is_list = w->event.type == YAML_SEQUENCE_START_EVENT,
+            .path_length = w->path.length,
+        };
         break;
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
-        w->depth--;
-        if (w->depth < WALK_LEVELS)
-            path_cut(&w->path, w->levels[w->depth].path_length);
+        string_cut(&w->path, w->levels[--w->depth].path_length);
         break;
     default:
         break;
@@ -446,7 +459,7 @@ static bool walk_next(struct walk *w)
 /* Where the key or list entry `path` stands for the `occurrence`-th time (from one). */
 static struct place place_of(const struct reader *r, const char *path, unsigned occurrence)
 {
-    struct place place = {1, 1};
+    struct place place = top_of_text;
     struct walk w;
     if (!walk_open(&w, r))
         return place;
@@ -469,7 +482,7 @@ static struct place place_of(const struct reader *r, const char *path, unsigned 
 /* libyaml gives the octet, not the line, when it does not get as far as characters. */
 static struct place place_of_octet(const struct reader *r, size_t offset)
 {
-    struct place place = {1, 1};
+    struct place place = top_of_text;
     for (size_t i = 0; i < offset && i < r->length; i++) {
         if (r->text[i] == '\n')
             place = (struct place){.line = place.line + 1, .column = 1};
@@ -479,24 +492,30 @@ static struct place place_of_octet(const struct reader *r, size_t offset)
     return place;
 }
 
-static void complain_syntax(const struct reader *r, const yaml_parser_t *parser)
+static void complain_syntax(const struct reader *r, const struct walk *w)
 {
+    const yaml_parser_t *parser = &w->parser;
+    if (w->too_deep) {
+        complain_at(r, w->place, w->path.text,
+                    "is nested too deep, no key has more than a list of mappings");
+        return;
+    }
     if (parser->error == YAML_READER_ERROR) {
         complain_at(r, place_of_octet(r, parser->problem_offset), "",
                     "is not UTF-8 text (%s), remove what stands here", parser->problem);
         return;
     }
     if (parser->error == YAML_MEMORY_ERROR || parser->problem == NULL) {
-        complain_at(r, (struct place){1, 1}, "", "out of memory, try a shorter scenario");
+        complain_at(r, top_of_text, "", "out of memory, try a shorter scenario");
         return;
     }
     char context[128] = "";
-    if (parser->context != NULL)
+    if (parser->context != NULL && parser->context_mark.line != parser->problem_mark.line)
         snprintf(context, sizeof context, " %s from line %zu on", parser->context,
                  parser->context_mark.line + 1);
     complain_at(r, place_of_mark(parser->problem_mark), "",
-                "is not YAML: %s%s, check indentation, quotes and brackets", parser->problem,
-                context);
+                "is not YAML: %s%s, check quotes, brackets and indentation (spaces, no tabs)",
+                parser->problem, context);
 }
 
 static bool check_scalar(const struct reader *r, const struct walk *w)
@@ -543,7 +562,7 @@ static bool check_events(const struct reader *r, struct walk *w)
     unsigned documents = 0;
     for (;;) {
         if (!walk_next(w)) {
-            complain_syntax(r, &w->parser);
+            complain_syntax(r, w);
             return false;
         }
         if (w->event.type == YAML_STREAM_END_EVENT)
@@ -557,15 +576,28 @@ static bool check_events(const struct reader *r, struct walk *w)
             return false;
     }
     if (documents == 0)
-        complain_at(r, (struct place){1, 1}, "", "is empty, start with 'kind: ring'");
+        complain_at(r, top_of_text, "", "is empty, start with 'kind: ring'");
     return documents == 1;
+}
+
+/* A scenario needs no YAML directive, and libyaml's time grows with the square of their number. */
+static bool check_directives(const struct reader *r)
+{
+    for (size_t i = 0; i < r->length; i++)
+        if (r->text[i] == '%' && (i == 0 || r->text[i - 1] == '\n' || r->text[i - 1] == '\r')) {
+            complain_at(r, place_of_octet(r, i), "", "has a line that starts with %%, remove it");
+            return false;
+        }
+    return true;
 }
 
 static bool check_yaml(const struct reader *r)
 {
     struct walk w;
+    if (!check_directives(r))
+        return false;
     if (!walk_open(&w, r)) {
-        complain_at(r, (struct place){1, 1}, "", "out of memory, try a shorter scenario");
+        complain_at(r, top_of_text, "", "out of memory, try a shorter scenario");
         return false;
     }
     bool good = check_events(r, &w);
@@ -625,7 +657,7 @@ static cyaml_config_t cyaml_settings(struct capture *capture)
 /* What libcyaml refused. */
 struct refusal {
     cyaml_err_t code;
-    struct path key;
+    struct string key;
     struct place place;
     const cyaml_schema_value_t *schema; /* of the value, or of the mapping with the wrong keys */
     const char *message;
@@ -643,14 +675,16 @@ static void follow(struct refusal *refusal, const char *step, bool innermost)
 {
     char field[32];
     unsigned entry;
-    if (sscanf(step, " in mapping field '%31[^']'", field) == 1) {
+    if (refusal->schema->type == CYAML_MAPPING &&
+        sscanf(step, " in mapping field '%31[^']'", field) == 1) {
         path_add_key(&refusal->key, field);
         for (const cyaml_schema_field_t *f = refusal->schema->mapping.fields; f->key != NULL; f++)
             if (strcmp(f->key, field) == 0) {
                 refusal->schema = &f->value;
                 break;
             }
-    } else if (sscanf(step, " in sequence entry '%u'", &entry) == 1) {
+    } else if (refusal->schema->type == CYAML_SEQUENCE &&
+               sscanf(step, " in sequence entry '%u'", &entry) == 1) {
         /* The number is how many entries were accepted, the one being read included. */
         if (innermost && refusal->code == CYAML_ERR_SEQUENCE_ENTRIES_MIN)
             return;
@@ -658,7 +692,7 @@ static void follow(struct refusal *refusal, const char *step, bool innermost)
             path_add_entry(&refusal->key, entry);
             return;
         }
-        path_add_entry(&refusal->key, entry - 1);
+        path_add_entry(&refusal->key, entry > 0 ? entry - 1 : 0);
         refusal->schema = refusal->schema->sequence.entry;
     }
 }
@@ -666,10 +700,10 @@ static void follow(struct refusal *refusal, const char *step, bool innermost)
 /* Turns the backtrace into the path and the place of what was refused. */
 static void locate(const struct reader *r, const struct capture *capture, struct refusal *refusal)
 {
-    bool in_keys =
+    /* When a key is unknown or missing, the innermost step is the field that was read before. */
+    bool of_keys =
         refusal->code == CYAML_ERR_INVALID_KEY || refusal->code == CYAML_ERR_MAPPING_FIELD_MISSING;
-    /* There the innermost step is the field read before: what matters is in the message. */
-    for (unsigned i = capture->trace_count; i-- > (in_keys ? 1 : 0);)
+    for (unsigned i = capture->trace_count; i-- > (of_keys ? 1 : 0);)
         follow(refusal, capture->trace[i], i == 0);
 
     const char *key;
@@ -727,16 +761,14 @@ static void complain_unknown_key(const struct reader *r, const struct refusal *r
 }
 
 /* The words of an enumeration: "sc, tso or relaxed". */
-static struct path words_of(const cyaml_schema_value_t *schema)
+static struct string words_of(const cyaml_schema_value_t *schema)
 {
-    struct path words = {.length = 0};
+    struct string words = {.length = 0};
     uint32_t count = schema->enumeration.count;
-    for (uint32_t i = 0; i < count; i++)
-        path_add(&words, "%s%s",
-                 i == 0          ? ""
-                 : i + 1 < count ? ", "
-                                 : " or ",
-                 schema->enumeration.strings[i].str);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *before = i + 1 < count ? ", " : " or ";
+        string_add(&words, "%s%s", i > 0 ? before : "", schema->enumeration.strings[i].str);
+    }
     return words;
 }
 
@@ -750,8 +782,8 @@ static void complain_value(const struct reader *r, const struct refusal *refusal
     else if (refusal->schema->type == CYAML_SEQUENCE)
         complain_at(r, refusal->place, key, "is not a list, write one '- ' for each entry");
     else if (refusal->schema->type == CYAML_MAPPING)
-        complain_at(r, refusal->place, key, "is not a mapping, write keys with values, such as %s",
-                    "'name: X'");
+        complain_at(r, refusal->place, key,
+                    "is not a mapping, write keys with values, such as 'name: X'");
     else
         complain_at(r, refusal->place, key, "is a list or a mapping, write a single value");
 }
@@ -780,6 +812,9 @@ static void complain_refused(const struct reader *r, const struct capture *captu
     case CYAML_ERR_SEQUENCE_ENTRIES_MAX:
         complain_at(r, refusal.place, key, "is one entry too many, list at most %u",
                     refusal.schema->sequence.max);
+        break;
+    case CYAML_ERR_STRING_LENGTH_MIN:
+        complain_at(r, refusal.place, key, "is empty, write a name or remove the entry");
         break;
     case CYAML_ERR_INVALID_VALUE:
         complain_value(r, &refusal);
@@ -956,13 +991,12 @@ static char *take(char **string)
     return taken;
 }
 
-static struct path entry_path(const char *list, unsigned index, const char *key)
+static struct string entry_path(const char *list, unsigned index, const char *key)
 {
-    struct path path = {.length = 0};
+    struct string path = {.length = 0};
     path_add_key(&path, list);
     path_add_entry(&path, index);
-    if (key != NULL)
-        path_add_key(&path, key);
+    path_add_key(&path, key);
     return path;
 }
 
@@ -982,7 +1016,7 @@ static bool take_agents(const struct reader *r, struct raw_scenario *raw, struct
         struct sim_allocator *allocator = &s->allocators[i];
         allocator->name = take(&raw->allocators[i].name);
         allocator->agent = (enum sim_agent_kind)choice(raw->allocators[i].agent, SIM_AGENT_CPU);
-        struct path path = entry_path("allocators", i, "allocations");
+        struct string path = entry_path("allocators", i, "allocations");
         if (!read_number(r, path.text, &allocations_rule, raw->allocators[i].allocations,
                          &allocator->allocations))
             return false;
@@ -991,7 +1025,7 @@ static bool take_agents(const struct reader *r, struct raw_scenario *raw, struct
 }
 
 /* Agent `index`, counted through the allocators and then the freers: its name, and the path to it. */
-static const char *agent_name(const struct sim_scenario *s, unsigned index, struct path *path)
+static const char *agent_name(const struct sim_scenario *s, unsigned index, struct string *path)
 {
     if (index < s->allocators_count) {
         *path = entry_path("allocators", index, "name");
@@ -1005,7 +1039,7 @@ static const char *agent_name(const struct sim_scenario *s, unsigned index, stru
 static bool check_names(const struct reader *r, const struct sim_scenario *s)
 {
     for (unsigned i = 0; i < s->allocators_count + s->freers_count; i++) {
-        struct path path;
+        struct string path;
         const char *name = agent_name(s, i, &path);
         size_t length = strlen(name);
         if (length == 0 || length > SIM_MAX_NAME || strspn(name, NAME_CHARACTERS) != length) {
@@ -1014,7 +1048,7 @@ static bool check_names(const struct reader *r, const struct sim_scenario *s)
             return false;
         }
         for (unsigned j = 0; j < i; j++) {
-            struct path other;
+            struct string other;
             if (strcmp(agent_name(s, j, &other), name) != 0)
                 continue;
             complain(r, path.text, "'%s' is also %s, choose another name", name, other.text);
@@ -1024,36 +1058,21 @@ static bool check_names(const struct reader *r, const struct sim_scenario *s)
     return true;
 }
 
-static bool take_must_reach(const struct reader *r, struct raw_scenario *raw,
-                            struct sim_scenario *s)
+static void take_must_reach(struct raw_scenario *raw, struct sim_scenario *s)
 {
-    for (unsigned i = 0; i < raw->must_reach_count; i++) {
-        struct path path = entry_path("must_reach", i, NULL);
-        if (raw->must_reach[i][0] == '\0') {
-            complain(r, path.text, "is empty, write a name or remove the entry");
-            return false;
-        }
-        for (unsigned j = 0; j < i; j++)
-            if (strcmp(raw->must_reach[i], raw->must_reach[j]) == 0) {
-                complain(r, path.text, "%s is also must_reach[%u], remove one of them",
-                         quoted(raw->must_reach[i]).text, j);
-                return false;
-            }
-    }
     s->must_reach = raw->must_reach;
     s->must_reach_count = raw->must_reach_count;
     raw->must_reach = NULL;
     raw->must_reach_count = 0;
-    return true;
 }
 
 static bool build(const struct reader *r, struct raw_scenario *raw, struct sim_scenario *s)
 {
     s->title = take(&raw->title);
     read_choices(raw, s);
+    take_must_reach(raw, s);
     return read_numbers(r, raw, s) && check_ring(r, s) && read_block_size(r, raw, s) &&
-           read_quota(r, raw, s) && take_agents(r, raw, s) && check_names(r, s) &&
-           take_must_reach(r, raw, s);
+           read_quota(r, raw, s) && take_agents(r, raw, s) && check_names(r, s);
 }
 
 struct sim_scenario *sim_scenario_parse(const char *name, const char *text, size_t length,
@@ -1066,7 +1085,7 @@ struct sim_scenario *sim_scenario_parse(const char *name, const char *text, size
         r.length -= 3;
     }
     if (r.length == 0 || r.length > TEXT_LIMIT) {
-        complain_at(&r, (struct place){1, 1}, "",
+        complain_at(&r, top_of_text, "",
                     r.length == 0 ? "is empty, start with 'kind: ring'"
                                   : "is larger than 1 MiB, shorten it");
         return NULL;
@@ -1076,7 +1095,7 @@ struct sim_scenario *sim_scenario_parse(const char *name, const char *text, size
         return NULL;
     struct sim_scenario *s = calloc(1, sizeof *s);
     if (s == NULL) {
-        complain_at(&r, (struct place){1, 1}, "", "out of memory, try again");
+        complain_at(&r, top_of_text, "", "out of memory, try again");
     } else if (!build(&r, raw, s)) {
         sim_scenario_free(s);
         s = NULL;
@@ -1109,16 +1128,10 @@ static int complain_file(const char *path, char *error, size_t size, const char 
 
 static int complain_file(const char *path, char *error, size_t size, const char *format, ...)
 {
-    struct line line = {.out = error, .size = size};
-    char message[256];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    write_error(error, size, path, ": ", format, args);
     va_end(args);
-    line_add_name(&line, path);
-    line_add(&line, ": ");
-    line_add(&line, message);
-    line_end(&line);
     return -1;
 }
 
@@ -1139,30 +1152,28 @@ static const char *special_kind(mode_t mode)
     }
 }
 
-/* Reads to the end, or one octet past `limit`. Returns NULL with errno set when it cannot. */
+/* Reads to the end, or past `limit`. Returns NULL with errno set when it cannot. */
 static char *read_to_end(int fd, size_t expected, size_t limit, size_t *length)
 {
     size_t capacity = expected + 2; /* one to see the end of the file, one for the NUL */
     char *text = malloc(capacity);
     *length = 0;
-    while (text != NULL && *length <= limit) {
-        if (*length + 1 == capacity) {
-            char *larger = realloc(text, capacity *= 2);
-            if (larger == NULL)
-                break;
-            text = larger;
-        }
-        size_t room = capacity - 1 - *length;
-        ssize_t n = read(fd, text + *length, room);
+    while (text != NULL) {
+        ssize_t n = read(fd, text + *length, capacity - 1 - *length);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             break;
         *length += (size_t)n;
-        if (n == 0 || *length > limit) {
-            text[*length] = '\0';
+        text[*length] = '\0';
+        if (n == 0 || *length > limit)
             return text;
-        }
+        if (*length + 1 < capacity)
+            continue;
+        char *larger = realloc(text, capacity *= 2);
+        if (larger == NULL)
+            break;
+        text = larger;
     }
     free(text);
     return NULL;
@@ -1183,19 +1194,20 @@ int sim_read_file(const char *path, size_t limit, char **text, size_t *length, c
 
     /* The name may lead elsewhere by now; O_NONBLOCK then keeps a pipe from waiting. */
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    char *read_text = NULL;
-    if (fd >= 0)
-        read_text = read_to_end(fd, (size_t)status.st_size, limit, length);
+    size_t read_length = 0;
+    char *read_text = fd >= 0 ? read_to_end(fd, (size_t)status.st_size, limit, &read_length) : NULL;
     int read_error = errno;
     if (fd >= 0)
         close(fd);
     if (read_text == NULL)
         return complain_file(path, error, size, "cannot be read: %s", strerror(read_error));
-    if (*length == 0 || *length > limit) {
+    if (read_length == 0 || read_length > limit) {
         free(read_text);
-        return *length == 0 ? complain_file(path, error, size, "is empty")
-                            : complain_file(path, error, size, "is larger than %zu octets", limit);
+        return read_length == 0
+                   ? complain_file(path, error, size, "is empty")
+                   : complain_file(path, error, size, "is larger than %zu octets", limit);
     }
     *text = read_text;
+    *length = read_length;
     return 0;
 }

@@ -76,8 +76,9 @@ static bool try_wanted(struct shrink *shrink, uint32_t count, bool as_short)
             make_step(shrink, &shrink->wanted[i]);
     if (!w->violation.property)
         run_to_rest(shrink);
-    bool better = property_fails(shrink) && (shrink->made_count < shrink->best_count ||
-                                             (as_short && shrink->made_count == shrink->best_count));
+    bool better =
+        property_fails(shrink) && (shrink->made_count < shrink->best_count ||
+                                   (as_short && shrink->made_count == shrink->best_count));
     w->violation.property = NULL;
     sim_arena_undo(&w->arena, mark);
     if (better) {

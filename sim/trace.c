@@ -154,7 +154,8 @@ static const cyaml_schema_value_t step_value = {
     CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 64)};
 
 #define STRING(member) \
-    CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, struct raw_trace, member, 0, CYAML_UNLIMITED)
+    CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, struct raw_trace, member, 0, \
+                           CYAML_UNLIMITED)
 
 static const cyaml_schema_field_t trace_fields[] = {
     CYAML_FIELD_UINT("kbtp_trace", CYAML_FLAG_DEFAULT, struct raw_trace, format),
@@ -201,8 +202,7 @@ static bool check_sum(const char *name, const char *text, size_t length, char *e
     if (length < CHECKSUM_LINE || text[body - 1] != '\n' ||
         sscanf(text + body, CHECKSUM_KEY "%16" SCNx64 "\"\n", &sum) != 1) {
         snprintf(error, size,
-                 "%s: the trace is cut off: its last line must be `checksum`; make it again",
-                 name);
+                 "%s: the trace is cut off: its last line must be `checksum`; make it again", name);
         return false;
     }
     if (sum != XXH64(text, body, 0)) {

@@ -169,8 +169,7 @@ int sim_walk(struct sim_search *search)
         sim_arena_undo(&w->arena, mark);
     }
     if (goes_on)
-        report->result =
-            sim_all_reached(w->scenario, w->reached) ? SIM_OK : SIM_VACUOUS;
+        report->result = sim_all_reached(w->scenario, w->reached) ? SIM_OK : SIM_VACUOUS;
     if (report->result == SIM_VIOLATION) {
         report->trace = walk.steps;
         report->trace_steps = walk.count;

@@ -43,13 +43,13 @@ struct sim_step {
 /* What a step did to memory, for traces, charts and checkers. */
 enum sim_access_kind {
     SIM_LOAD,
-    SIM_STORE,   /* into the own store buffer, or at once when there is none */
-    SIM_DRAIN,   /* a buffered store becomes visible */
-    SIM_ATOMIC,  /* a FetchAdd or compare-and-swap */
-    SIM_READ,    /* a piece of a read */
-    SIM_WRITE,   /* a piece of a write */
-    SIM_CHOSEN,  /* value: the argument */
-    SIM_RESULT,  /* a poll ended; value: its result */
+    SIM_STORE,  /* into the own store buffer, or at once when there is none */
+    SIM_DRAIN,  /* a buffered store becomes visible */
+    SIM_ATOMIC, /* a FetchAdd or compare-and-swap */
+    SIM_READ,   /* a piece of a read */
+    SIM_WRITE,  /* a piece of a write */
+    SIM_CHOSEN, /* value: the argument */
+    SIM_RESULT, /* a poll ended; value: its result */
     SIM_DIED,
 };
 
@@ -166,7 +166,7 @@ struct sim_world {
     /* Of the running or last step. */
     bool effect; /* it changed more than what its agent has read so far */
     struct sim_violation violation;
-    struct sim_footprint *footprint; /* record here, when set */
+    struct sim_footprint *footprint;                                 /* record here, when set */
     void (*observe)(void *context, const struct sim_access *access); /* tell here, when set */
     void *observe_context;
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A ring world's memory, read in the draft's formats and put in words. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/ring_world.h"
+
+/* ---- memory in the draft's formats -------------------------------------------------------- */
+
+static uint64_t big_endian(const char *at, uint32_t octets)
+{
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < octets; i++)
+        value = value << 8 | (unsigned char)at[i];
+    return value;
+}
+
+static uint64_t little_endian(const char *at, uint32_t octets)
+{
+    uint64_t value = 0;
+    for (uint32_t i = octets; i-- > 0;)
+        value = value << 8 | (unsigned char)at[i];
+    return value;
+}
+
+uint32_t sim_ring_sequence(const char *slot)
+{
+    return (uint32_t)big_endian(slot, 4);
+}
+
+uint64_t sim_ring_offset(const struct sim_ring_world *ring, const char *slot_or_entry)
+{
+    const char *at = slot_or_entry + 8;
+    return ring->addr_le ? little_endian(at, 8) : big_endian(at, 8);
+}
+
+uint16_t sim_ring_entry_flags(const char *entry)
+{
+    return (uint16_t)big_endian(entry, 2);
+}
+
+uint16_t sim_ring_entry_generation(const char *entry)
+{
+    return (uint16_t)big_endian(entry + 2, 2);
+}
+
+uint32_t sim_ring_entry_length(const char *entry)
+{
+    return (uint32_t)big_endian(entry + 4, 4);
+}
+
+uint64_t sim_ring_counter_value(const char *counter)
+{
+    uint64_t value;
+    memcpy(&value, counter, sizeof value);
+    return value;
+}
+
+uint64_t sim_ring_offset_of(const struct sim_ring_world *ring, uint32_t index)
+{
+    return (ring->first_block + (uint64_t)index) * ring->block_size;
+}
+
+uint32_t sim_ring_block_at(const struct sim_ring_world *ring, uint64_t block_offset)
+{
+    uint64_t number = block_offset / ring->block_size;
+    if (block_offset % ring->block_size != 0 || number < ring->first_block ||
+        number - ring->first_block >= ring->block_count)
+        return RING_NO_BLOCK;
+    return (uint32_t)(number - ring->first_block);
+}
+
+uint32_t sim_ring_length(const struct sim_ring_world *ring, uint32_t index)
+{
+    (void)ring;
+    return 1000 + index;
+}
+
+static const char *element_at(const char *base, uint32_t count, const char *at)
+{
+    if (!base || at < base || at >= base + 16u * (size_t)count)
+        return NULL;
+    return at - (at - base) % 16;
+}
+
+const char *sim_ring_slot_at(const struct sim_ring_world *ring, const char *at)
+{
+    return element_at(ring->slots, ring->slot_count, at);
+}
+
+const char *sim_ring_entry_at(const struct sim_ring_world *ring, const char *at)
+{
+    return element_at(ring->table, ring->entry_count, at);
+}
+
+/* ---- words -------------------------------------------------------------------------------- */
+
+void sim_ring_describe_offset(const struct sim_ring_world *ring, uint64_t offset, char *out,
+                              size_t size)
+{
+    uint32_t index = sim_ring_block_at(ring, offset);
+    if (offset == UINT64_MAX)
+        snprintf(out, size, "empty");
+    else if (index == RING_NO_BLOCK)
+        snprintf(out, size, "%#llx", (unsigned long long)offset);
+    else
+        snprintf(out, size, "block %u", ring->first_block + index);
+}
+
+void sim_ring_describe_slot(const struct sim_world *w, uint32_t number, char *out, size_t size)
+{
+    const struct sim_ring_world *ring = sim_ring_of(w);
+    const char *slot = ring->slots + 16u * number;
+    char block[32];
+    sim_ring_describe_offset(ring, sim_ring_offset(ring, slot), block, sizeof block);
+    snprintf(out, size, "%u: %s", sim_ring_sequence(slot),
+             strncmp(block, "block ", 6) == 0 ? block + 6 : block);
+}
+
+void sim_ring_describe_entry(const struct sim_world *w, uint32_t number, char *out, size_t size)
+{
+    const struct sim_ring_world *ring = sim_ring_of(w);
+    const char *entry = ring->table + 16u * number;
+    char block[32];
+    sim_ring_describe_offset(ring, sim_ring_offset(ring, entry), block, sizeof block);
+    snprintf(out, size, "gen %u%s", sim_ring_entry_generation(entry),
+             sim_ring_entry_flags(entry) & 1 ? " VALID" : "");
+}
+
+void sim_ring_describe_place(const struct sim_world *w, const struct sim_access *access,
+                             char *place, char *value, size_t size)
+{
+    const struct sim_ring_world *ring = sim_ring_of(w);
+    const char *at = access->at, *element;
+    char image[16] = {0};
+    snprintf(value, size, "%#llx", (unsigned long long)access->value);
+    if (at == ring->head || at == ring->tail) {
+        snprintf(place, size, at == ring->head ? "Head" : "Tail");
+        snprintf(value, size, "ticket %u", (uint32_t)(access->value >> 32));
+        return;
+    }
+    bool is_slot = (element = sim_ring_slot_at(ring, at)) != NULL;
+    if (!is_slot)
+        element = sim_ring_entry_at(ring, at);
+    uint32_t field = (uint32_t)(at - element);
+    uint32_t number = (uint32_t)(element - (is_slot ? ring->slots : ring->table)) / 16;
+    memcpy(image + field, &access->value, access->octets);
+    static const char *const slot_fields[] = {"Sequence", "Reserved", "Block Offset",
+                                              "Block Offset (2nd half)"};
+    static const char *const entry_fields[] = {"Flags and Generation", "Data Length",
+                                               "Block Offset", "Block Offset (2nd half)"};
+    const char *name = (is_slot ? slot_fields : entry_fields)[field / 4];
+    if (field == 0 && access->octets == 8)
+        name = is_slot ? "Sequence, Reserved" : "Flags, Generation, Data Length";
+    snprintf(place, size, "%s %u %s", is_slot ? "slot" : "entry", number, name);
+    if (field == 0 && is_slot)
+        snprintf(value, size, "%u", sim_ring_sequence(image));
+    else if (field == 0)
+        snprintf(value, size, "%sgeneration %u", sim_ring_entry_flags(image) & 1 ? "VALID, " : "",
+                 sim_ring_entry_generation(image));
+    else if (field == 4 && !is_slot)
+        snprintf(value, size, "%u octets", sim_ring_entry_length(image));
+    else if (field == 8 && access->octets == 8)
+        sim_ring_describe_offset(ring, sim_ring_offset(ring, image), value, size);
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Every mutant is found by a checker, or is shown to be equivalent where expected.tsv says so; every
+# trace fails again in the same way, twice, in another directory. Prints the table.
+set -eu
+list=$SOURCE/tests/mutants/expected.tsv
+work=$PWD
+elsewhere=$work/elsewhere
+mkdir -p "$elsewhere"
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+# A trace fails the same property with the same digest, each time.
+check_replays() {
+    local trace=$1 property=$2 digest=$3 i again
+    for i in 1 2; do
+        again=$(cd "$elsewhere" && "$KBTP" replay "$trace" --json) && fail "$trace: replay finds nothing"
+        [ "$(jq -r '.property, .digest, .as_recorded' <<<"$again" | paste -sd ' ')" = \
+            "$property $digest true" ] || fail "$trace: replay $i differs: $again"
+    done
+}
+
+printf '%-27s %-26s %-17s %-22s %9s %6s %7s\n' mutant scenario options property states depth shrunk
+number=0
+while IFS=$'\t' read -r mutant expectation scenario options why; do
+    case $mutant in '#'* | '') continue ;; esac
+    number=$((number + 1))
+    [ "$options" != - ] || options=
+    trace=$work/$number-$mutant.trace
+    status=0
+    # shellcheck disable=SC2086 # options are words
+    json=$("$KBTP" explore "$SOURCE/scenarios/$scenario" --mutant "$mutant" $options --json \
+        --trace "$trace") || status=$?
+    IFS=$'\t' read -r result property states depth shrunk digest < <(jq -r \
+        '[.result, .property // "-", .states, .found_depth // "-", .trace_steps // "-",
+          .trace_digest // "-"] | @tsv' <<<"$json")
+    printf '%-27s %-26s %-17s %-22s %9s %6s %7s\n' "$mutant" "$scenario" "${options:--}" \
+        "$property" "$states" "$depth" "$shrunk"
+    case $expectation in
+    equivalent)
+        [ "$status $result" = "0 ok" ] || fail "$mutant should be equivalent here ($why): $json"
+        ;;
+    stuck)
+        [ "$status $property" = "1 stuck" ] || fail "$scenario should end stuck: $json"
+        check_replays "$trace" "$property" "$digest"
+        ;;
+    *)
+        if [ "$status $result" != "1 violation" ]; then
+            fail "$mutant survives: $json"
+            continue
+        fi
+        [ "$shrunk" -le "$depth" ] || fail "$mutant: shrinking made the trace longer"
+        check_replays "$trace" "$property" "$digest"
+        ;;
+    esac
+done <"$list"
+
+for mutant in $("$KBTP" explore --mutant list); do
+    grep -q "^$mutant	found	" "$list" || grep -q "^$mutant	equivalent	" "$list" ||
+        fail "$mutant is not in $list"
+done
+[ "$number" -gt 0 ] || fail "no mutant was tried"
+[ "$failures" -eq 0 ]

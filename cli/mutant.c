@@ -30,7 +30,7 @@ const char *cli_program(void)
     static char path[PATH_MAX];
     char *name = self_path(path);
     if (strncmp(name, PREFIX, sizeof PREFIX - 1) == 0)
-        strcpy(name, "kbtp"); /* is shorter */
+        memcpy(name, "kbtp", sizeof "kbtp"); /* is shorter */
     char here[PATH_MAX];
     size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
     if (length > 1 && strncmp(path, here, length) == 0 && path[length] == '/')

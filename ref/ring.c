@@ -144,7 +144,7 @@ bool kbtp_ring_poll_unordered(struct mem *m, const struct kbtp_ring *ring, struc
     uint64_t block_offset = offset_from_memory(ring, image.block_offset);
     if (octets_be32(image.sequence) != alloc->ticket || block_offset == KBTP_BLOCK_NONE)
         return false;
-    /* The Sequence is ours, so the slot is complete and stays; what was read with it may be older. */
+    /* The Sequence is ours: the slot is complete and stays. What was read with it may be older. */
     struct slot_image again;
     mem_read(m, &again, slot, sizeof again);
     if (again.sequence != image.sequence || again.block_offset != image.block_offset)

@@ -605,7 +605,7 @@ static void cpu_run(struct sim_agent *agent, const struct sim_step *step)
             run_polls(agent, ALLOW_NONE, 0);
         break;
     default:
-        assert(!"a step this agent has not");
+        assert(false && "a step this agent has not");
     }
 }
 

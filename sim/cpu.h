@@ -37,6 +37,10 @@ struct sim_program {
     bool (*due)(const void *private);
 };
 
+/* Octets that are hashed have no padding. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+
 /* A store that is not yet visible, or an event that takes effect once all earlier ones are. */
 struct sim_buffered {
     uint64_t value;
@@ -56,6 +60,8 @@ struct sim_cpu {
     uint32_t dead;
     uint64_t more[]; /* results, store buffer, private state, struct sim_next */
 };
+
+#pragma GCC diagnostic pop
 
 int sim_cpu_add(struct sim_world *w, const char *name, enum sim_agent_kind kind,
                 const struct sim_program *program);

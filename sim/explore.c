@@ -280,7 +280,6 @@ static void finish(struct sim_search *search, size_t mark)
                                sim_mix64(report->transitions + 1) + report->quiescent_digest);
     memcpy(report->reached, w->reached, sizeof report->reached);
     w->count_reached = false;
-    w->violation.property = NULL;
     sim_arena_undo(&w->arena, mark);
 }
 
@@ -297,11 +296,17 @@ int sim_explore(struct sim_world *w, const struct sim_explore *options, struct s
     search.next_progress = search.started + PROGRESS_SECONDS;
     memset(w->reached, 0, sizeof w->reached);
     w->count_reached = true;
-    w->violation.property = NULL;
     size_t mark = sim_arena_mark(&w->arena);
-    int failed =
-        options->mode == SIM_EXHAUSTIVE ? explore_exhaustively(&search) : sim_walk(&search);
+    int failed = 0;
+    bool born_wrong = w->violation.property != NULL;
+    if (born_wrong) /* what an agent does before its first step can be wrong already */
+        sim_search_violation(&search);
+    else
+        failed =
+            options->mode == SIM_EXHAUSTIVE ? explore_exhaustively(&search) : sim_walk(&search);
     finish(&search, mark);
+    if (!born_wrong)
+        w->violation.property = NULL;
     sim_visited_free(search.visited);
     return failed;
 }

@@ -7,7 +7,7 @@
 
 static enum sim_replay_end end_of_steps(struct sim_world *w)
 {
-    if (sim_world_quiescent(w))
+    if (!w->violation.property && sim_world_quiescent(w))
         sim_world_judge_quiescent(w);
     return w->violation.property ? SIM_REPLAY_VIOLATION : SIM_REPLAY_RAN;
 }
@@ -16,7 +16,6 @@ void sim_replay(struct sim_world *w, const struct sim_step *steps, uint32_t coun
                 struct sim_replay *replay)
 {
     *replay = (struct sim_replay){.digest = sim_mix64(w->arena.hash)};
-    w->violation.property = NULL;
     for (uint32_t i = 0; i < count; i++) {
         if (!sim_world_is_enabled(w, &steps[i])) {
             replay->end = SIM_REPLAY_NOT_ENABLED;

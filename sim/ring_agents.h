@@ -20,6 +20,13 @@ static inline struct ring_world *ring_world_of(const struct sim_world *w)
     return w->kind;
 }
 
+/* Octets that are hashed have no padding, neither here nor in what ref/ puts into them. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+_Static_assert(sizeof(struct kbtp_alloc) == 8 + 4 + 4, "padding");
+_Static_assert(sizeof(struct kbtp_deferred) == 8 + 4 + 4, "padding");
+_Static_assert(sizeof(struct kbtp_deferred_free) == 8 + 4 + 4, "padding");
+
 /* Private state of an allocator. */
 struct allocator {
     struct kbtp_alloc alloc;
@@ -44,6 +51,8 @@ struct freer {
 
 /* Arguments of a freer's polls: a block to free, or a deferred free to look at again. */
 #define RING_RETRY 0x100u
+
+#pragma GCC diagnostic pop
 
 extern const struct sim_program ring_allocator_program, ring_freer_program;
 /* The environment: an allocator may die between FetchAdd and the consumption of its slot. */

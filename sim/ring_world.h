@@ -37,6 +37,10 @@ enum sim_ring_reach {
     RING_REACH_COUNT,
 };
 
+/* Octets that are hashed have no padding. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+
 /* By block index. */
 struct sim_ring_block {
     uint8_t place; /* enum sim_ring_place */
@@ -57,6 +61,8 @@ struct sim_ring_ghost {
     uint32_t crashed;
     struct sim_ring_block blocks[]; /* block_count of them */
 };
+
+#pragma GCC diagnostic pop
 
 struct sim_ring_world {
     char *slots; /* 16 octets each: Sequence 4, Reserved 4, Block Offset 8 */

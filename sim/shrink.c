@@ -169,6 +169,8 @@ static bool join_runs(struct shrink *shrink)
 
 int sim_shrink(struct sim_world *w, const char *property, struct sim_step *steps, uint32_t *count)
 {
+    if (*count == 0)
+        return 0;
     struct shrink shrink = {
         .w = w, .property = property, .capacity = *count + MAX_COMPLETION, .best_count = *count};
     /* Steps made beyond those wanted are at most one more than the capacity. */

@@ -124,12 +124,12 @@ static bool walk_once(struct sim_search *search, struct walk *walk)
     struct sim_world *w = search->w;
     bool by_priority = search->options->mode == SIM_PCT;
     for (bool idle = true; walk->count < MAX_WALK_STEPS; idle = !w->effect) {
-        if (idle && sim_world_quiescent(w)) {
+        struct sim_step steps[SIM_MAX_STEPS];
+        uint32_t count = sim_world_enabled(w, steps);
+        if ((idle || count == 0) && sim_world_quiescent(w)) {
             end_quiescent(search);
             break;
         }
-        struct sim_step steps[SIM_MAX_STEPS];
-        uint32_t count = sim_world_enabled(w, steps);
         if (count == 0)
             break;
         uint32_t at = by_priority ? pick_by_priority(walk, steps, count)

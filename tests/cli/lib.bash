@@ -1,0 +1,103 @@
+# shellcheck shell=bash
+# What the scripts of this directory share: they source it, run kbtp, look at what it did, and end
+# with finish. A failed check is told and counted; the script goes on.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+set -eu
+: "${KBTP:?the program to test}" "${SOURCE:?the directory of the project}"
+export LC_ALL=C
+out=$PWD/out err=$PWD/err # of the last run
+status=0                  # of the last run
+shown=                    # what was run, for messages
+checks=0 failures=0
+
+fail() { # WHAT...
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n    after: %.300s\n    status %s\n' "$*" "$shown" "$status"
+    [ ! -s "$out" ] || head -n 4 "$out" | cut -c 1-300 | sed 's/^/    stdout: /'
+    [ ! -s "$err" ] || head -n 4 "$err" | cut -c 1-300 | sed 's/^/    stderr: /'
+}
+
+check() { # WHAT COMMAND...: the command must succeed
+    local what=$1
+    shift
+    checks=$((checks + 1))
+    "$@" || fail "$what"
+}
+
+finish() {
+    echo "$checks checks, $failures failed"
+    [ "$failures" -eq 0 ]
+}
+
+# Runs a command with a time limit; its output goes to the files $out and $err. A hang is status 124.
+run() { # COMMAND...
+    shown=$(printf '%q ' "$@" | head -c 300)
+    status=0
+    timeout -k 2 60 "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+kbtp() { # ARGUMENT...
+    run "$KBTP" "$@"
+}
+
+exits() { # STATUS
+    check "exit status $1" [ "$status" -eq "$1" ]
+}
+
+says() { # FILE TEXT: the text stands in the file
+    check "'$2' in ${1##*/}" grep -qF -- "$2" "$1"
+}
+
+quiet() { # FILE: nothing stands in it
+    check "nothing in ${1##*/}" [ ! -s "$1" ]
+}
+
+# One line on standard error, or a second one that says where help is; each is for people: short,
+# whole and without anything that moves a terminal's cursor.
+complains() { # TEXT: stands in it
+    check 'one line on stderr' one_message
+    says "$err" "$1"
+}
+
+one_message() {
+    local lines
+    mapfile -t lines <"$err"
+    [ "${#lines[@]}" -eq 1 ] || { [ "${#lines[@]}" -eq 2 ] && [[ ${lines[1]} == 'try `kbtp help'* ]]; } ||
+        return
+    [[ ${lines[0]} == kbtp* ]] && [ "${#lines[0]}" -lt 1000 ] && [ "$(wc -l <"$err")" -eq "${#lines[@]}" ] &&
+        ! tr -d '\n' <"$err" | grep -q '[[:cntrl:]]'
+}
+
+# Two allocators and a freer around a ring of four slots: about 85000 states when nothing is wrong.
+small_world() { # [ALLOCATIONS [MUST-REACH]]
+    cat <<END
+kind: ring
+slots: 4
+blocks: 4
+memory: sc
+allocators:
+  - {name: a1, allocations: ${1:-3}}
+  - {name: a2, allocations: ${1:-3}}
+freers:
+  - {name: f1}
+must_reach: [${2:-deferral}]
+END
+}
+
+# More than anybody can explore.
+endless_world() {
+    cat <<END
+kind: ring
+slots: 16
+blocks: 16
+memory: relaxed
+allocators:
+  - {name: a1, allocations: 50}
+  - {name: a2, allocations: 50}
+  - {name: a3, allocations: 50}
+freers:
+  - {name: f1}
+  - {name: f2}
+END
+}

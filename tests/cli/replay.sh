@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# A trace is the same every time it is made, and says the same wherever it is run again.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck source=tests/cli/lib.bash
+. "$SOURCE/tests/cli/lib.bash"
+
+equal() { # WHAT EXPECTED FOUND
+    check "$1: expected $2, found $3" [ "$2" = "$3" ]
+}
+
+# The trace of the last exploration is $trace; $found is what it found.
+explored() { # ARGUMENT...
+    kbtp explore "$@" --json --trace "$trace"
+    exits 1
+    quiet "$err"
+    found=$(jq -c '[.property, .what, .trace_steps, .trace_digest]' "$out")
+    steps=$(jq .trace_steps "$out")
+    equal 'trace in the JSON' "$trace" "$(jq -r .trace "$out")"
+
+    kbtp explore "$@" --trace again
+    exits 1
+    says "$out" "replay it:"
+    check 'the same trace the second time' cmp -s "$trace" again
+}
+
+replays() { # COMMAND...: prints as JSON what the exploration found
+    run "$@"
+    exits 1
+    quiet "$err"
+    equal 'what is found' "$found" "$(jq -c '[.property, .what, .steps, .digest]' "$out")"
+    check 'as recorded' jq -e '.as_recorded and .recorded_property == .property and
+        .recorded_digest == .digest' "$out" >/dev/null
+}
+
+everywhere() {
+    replays "$KBTP" replay "$trace" --json
+    replays "$KBTP" replay "$trace" --json
+    replays "$KBTP" replay --json "${trace##*/}"
+    replays sh -c 'cd / && exec "$@"' elsewhere "$KBTP" replay "$trace" --json
+    replays env -i "$KBTP" replay "$trace" --json
+    # Whichever executable begins, the one that the trace names runs it.
+    replays "$KBTP-mutant-no-consume" replay "$trace" --json
+    ln -sf "$KBTP" linked
+    replays ./linked replay "$trace" --json
+    replays sh -c 'cd "$1" && shift && exec "$@"' beside "${KBTP%/*}" ./kbtp replay "$trace" --json
+    if setarch -R true 2>/dev/null; then
+        replays setarch -R "$KBTP" replay "$trace" --json
+    fi
+}
+
+# ---- in words, in part ----------------------------------------------------------------------
+
+numbered() { # FILE: its lines that are steps
+    grep -E '^ *[0-9]+  ' "$1"
+}
+
+in_words() {
+    kbtp replay "$trace"
+    exits 1
+    quiet "$err"
+    says "$out" "still fails $(jq -rn --argjson found "$found" '"\($found[0]): \($found[1])"')"
+    says "$out" ', as recorded'
+    cp "$out" whole
+    equal 'steps in words' "$steps" "$(numbered whole | wc -l)"
+    kbtp replay "$trace"
+    check 'the same words the second time' cmp -s whole "$out"
+}
+
+in_part() { # N, less than all
+    kbtp replay "$trace" --until "$1"
+    exits 0
+    says "$out" "after $1 of $steps steps"
+    says "$out" 'memory then:'
+    equal "the first $1 steps" "$(numbered whole | head -n "$1")" "$(numbered "$out")"
+    kbtp replay "$trace" --until "$1" --json
+    exits 0
+    equal "JSON of the first $1 steps" "[$1,null,null,false]" \
+        "$(jq -c '[.steps, .property, .what, .as_recorded]' "$out")"
+    jq -r .digest "$out" >>digests
+}
+
+until_steps() {
+    : >digests
+    for n in 1 2 $((steps / 2)) $((steps - 1)); do
+        in_part "$n"
+    done
+    equal 'digests of parts differ' "$(wc -l <digests)" "$(sort -u digests | wc -l)"
+    replays "$KBTP" replay "$trace" --json --until "$steps"
+    replays "$KBTP" replay "$trace" --json --until 0xffffffff
+}
+
+# ---- pictures and JSON ----------------------------------------------------------------------
+
+is_svg() { # FILE
+    [[ $(head -c 5 "$1") == '<svg ' || $(head -c 5 "$1") == '<?xml' ]] &&
+        [[ $(tail -n 1 "$1") == *'</svg>' ]] &&
+        [ "$(tr -cd '<' <"$1" | wc -c)" -eq "$(tr -cd '>' <"$1" | wc -c)" ] &&
+        [ "$(grep -o '<text' "$1" | wc -l)" -eq "$(grep -o '</text>' "$1" | wc -l)" ] &&
+        ! sed -E 's/&(amp|lt|gt|quot|apos|#[0-9]+);//g' "$1" | grep -q '&'
+}
+
+drawn() {
+    kbtp replay "$trace" --msc chart.svg
+    exits 1
+    says "$out" chart.svg
+    check 'well-formed SVG' is_svg chart.svg
+    says chart.svg "$(jq -rn --argjson found "$found" '$found[0]')"
+    replays "$KBTP" replay "$trace" --json --msc again.svg
+    check 'the same picture the second time' cmp -s chart.svg again.svg
+    kbtp replay "$trace" --msc part.svg --until 2
+    exits 0
+    check 'well-formed SVG of a part' is_svg part.svg
+}
+
+keys() {
+    kbtp replay "$trace" --json
+    equal 'lines of JSON' 1 "$(wc -l <"$out")"
+    equal 'types in the JSON' '["boolean",9,"number","string"]' "$(jq -c '
+        ["trace", "scenario", "mutant", "recorded_property", "property", "what", "digest",
+         "recorded_digest", "recorded_digest"] as $strings |
+        [(.as_recorded | type), ([.[$strings[]] | strings] | length), (.steps | type),
+         (.trace | type)]' "$out")"
+    equal 'trace in the JSON' "$trace" "$(jq -r .trace "$out")"
+}
+
+# ---- the traces -----------------------------------------------------------------------------
+
+# Only with addresses that differ from run to run do equal results mean that none leaks into them.
+if [ "$(cat /proc/sys/kernel/randomize_va_space 2>/dev/null)" = 0 ]; then
+    echo 'note: addresses are not randomised on this machine'
+fi
+
+small_world >small.yaml
+small_world 4 >four.yaml
+
+trace=$PWD/literal-free-rule.trace
+explored "$SOURCE/scenarios/races/deferred-free.yaml" --mutant literal-free-rule
+everywhere
+in_words
+until_steps
+drawn
+keys
+
+trace=$PWD/no-deferral.trace
+explored small.yaml --mutant no-deferral
+mv small.yaml away.yaml # the trace has it
+everywhere
+in_words
+until_steps
+drawn
+keys
+mv away.yaml small.yaml
+
+trace=$PWD/offset-first.trace # needs a fourth allocation: a slot's third tenant
+explored four.yaml --mutant offset-first
+everywhere
+in_words
+until_steps
+drawn
+
+# What the command line overrides, and how it was searched, is in the trace too.
+trace=$PWD/overridden.trace
+for options in '--memory relaxed --store-buffer 2 --tear 4 --dma-order descending' \
+    '--memory tso --merged-drains' '--no-private-steps' '--exact' '--check-commute' \
+    '--mode random --seed 7' '--mode pct --seed 7 --pct-depth 5'; do
+    # shellcheck disable=SC2086 # words
+    explored small.yaml --mutant no-deferral $options
+    replays "$KBTP" replay "$trace" --json
+    replays sh -c 'cd / && exec "$@"' elsewhere "$KBTP" replay "$trace" --json
+done
+finish

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The searches agree with each other, end where they should, and say so the same way every time. */
+#include "sim/explore.h"
+
+#include <string.h>
+
+#include "tests/run.h"
+
+#define HEAD "kind: ring\nslots: 4\nblocks: 4\n"
+
+/* Worlds small enough for every way to search. */
+static const char *const small_worlds[] = {
+    HEAD "allocators: [{name: a1, allocations: 2}]\nfreers: [{name: f1}]\n",
+    HEAD "allocators: [{name: a1, allocations: 1}, {name: a2, allocations: 1}]\n"
+         "freers: [{name: f1}]\n",
+    HEAD "allocators: [{name: a1, allocations: 2}, {name: a2, allocations: 1}]\n"
+         "freers: [{name: f1}, {name: f2}]\n",
+    HEAD "allocators: [{name: r1, agent: rnic, allocations: 1}, {name: a2, allocations: 1}]\n"
+         "freers: [{name: f1}]\n",
+    HEAD "handles: 1\nallocators: [{name: a1, allocations: 1}, {name: a2, allocations: 1}]\n"
+         "freers: [{name: f1}]\n",
+    "kind: ring\nslots: 2\nblocks: 2\n"
+    "allocators: [{name: a1, allocations: 2}, {name: a2, allocations: 2}]\n"
+    "freers: [{name: f1}]\n",
+    "kind: ring\nslots: 2\nblocks: 2\nfree_completes: written\n"
+    "allocators: [{name: r1, agent: rnic, allocations: 2}, {name: a2, allocations: 2}]\n"
+    "freers: [{name: f1}]\n",
+    "kind: ring\nslots: 2\nblocks: 2\ncrashes: 1\n"
+    "allocators: [{name: a1, allocations: 2}, {name: a2, allocations: 2}]\n"
+    "freers: [{name: f1}]\n",
+};
+
+static const char two_laps[] =
+    HEAD "allocators: [{name: a1, allocations: 3}, {name: a2, allocations: 3}]\n"
+         "freers: [{name: f1}]\n"
+         "must_reach: [deferral]\n";
+
+static struct sim_scenario *parse(const char *text)
+{
+    char error[300] = "";
+    struct sim_scenario *scenario =
+        sim_scenario_parse("test.yaml", text, strlen(text), error, sizeof error);
+    if (!scenario)
+        puts(error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(scenario);
+    return scenario;
+}
+
+struct setting {
+    enum sim_memory memory;
+    uint32_t tear;
+    struct sim_stepping stepping;
+};
+
+static const struct setting standard = {SIM_MEMORY_TSO, 8, {.private_steps = true}};
+
+/* The report's trace is freed: only figures are looked at. */
+static struct sim_report search(const char *text, struct setting setting,
+                                struct sim_explore options)
+{
+    struct sim_scenario *scenario = parse(text);
+    scenario->machine.memory = setting.memory;
+    scenario->machine.tear = setting.tear;
+    char error[200] = "";
+    struct sim_world *w = sim_world_new(scenario, &setting.stepping, error, sizeof error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w);
+    uint64_t hash = w->arena.hash;
+    struct sim_report report;
+    CU_ASSERT_EQUAL(sim_explore(w, &options, &report), 0);
+    CU_ASSERT_EQUAL(w->arena.hash, hash);
+    CU_ASSERT_PTR_NULL(sim_arena_check(&w->arena));
+    sim_report_free(&report);
+    sim_world_free(w);
+    sim_scenario_free(scenario);
+    return report;
+}
+
+static const struct sim_explore exhaustive = {.mode = SIM_EXHAUSTIVE};
+
+/* ---- reductions -------------------------------------------------------------------------------- */
+
+static bool same_property(const struct sim_report *a, const struct sim_report *b)
+{
+    if (!a->violation.property || !b->violation.property)
+        return a->violation.property == b->violation.property;
+    return strcmp(a->violation.property, b->violation.property) == 0;
+}
+
+/* With and without private steps and merged drains: the same quiescent states and verdicts. */
+static void test_reductions(void)
+{
+    uint64_t full_states = 0, reduced_states = 0;
+    for (size_t i = 0; i < sizeof small_worlds / sizeof *small_worlds; i++) {
+        for (int variant = 0; variant < 6; variant++) {
+            struct setting setting = {
+                (enum sim_memory)(variant % 3), variant < 3 ? 8 : 4, {.private_steps = true}};
+            struct sim_report reduced = search(small_worlds[i], setting, exhaustive);
+            reduced_states += reduced.states;
+            for (int way = 1; way < 4; way++) {
+                setting.stepping =
+                    (struct sim_stepping){.private_steps = !(way & 1), .merged_drains = way & 2};
+                struct sim_report full = search(small_worlds[i], setting, exhaustive);
+                CU_ASSERT_EQUAL(full.result, reduced.result);
+                CU_ASSERT(same_property(&full, &reduced));
+                if (reduced.result != SIM_OK)
+                    continue; /* a violation ends the search before all quiescent states are met */
+                CU_ASSERT_EQUAL(full.quiescent, reduced.quiescent);
+                CU_ASSERT_EQUAL(full.quiescent_digest, reduced.quiescent_digest);
+                full_states += full.states;
+            }
+        }
+    }
+    CU_ASSERT(full_states > 3 * reduced_states); /* else nothing was reduced */
+}
+
+static void test_commute(void)
+{
+    struct sim_explore options = exhaustive;
+    options.check_commute = true;
+    for (size_t i = 0; i < sizeof small_worlds / sizeof *small_worlds; i++) {
+        for (int variant = 0; variant < 12; variant++) {
+            struct setting setting = {(enum sim_memory)(variant % 3),
+                                      variant % 2 ? 8 : 4,
+                                      {.private_steps = variant < 6}};
+            struct sim_report checked = search(small_worlds[i], setting, options);
+            struct sim_report plain = search(small_worlds[i], setting, exhaustive);
+            CU_ASSERT_EQUAL(checked.result, plain.result);
+            CU_ASSERT(same_property(&checked, &plain));
+            CU_ASSERT_EQUAL(checked.states, plain.states);
+            CU_ASSERT_EQUAL(checked.digest, plain.digest);
+            CU_ASSERT(i == 0 || checked.commuted > 0);
+        }
+    }
+}
+
+/* Whole states and fingerprints: the same states. */
+static void test_exact(void)
+{
+    struct sim_explore exact = exhaustive;
+    exact.exact = true;
+    for (size_t i = 0; i < sizeof small_worlds / sizeof *small_worlds; i++) {
+        struct sim_report a = search(small_worlds[i], standard, exhaustive);
+        struct sim_report b = search(small_worlds[i], standard, exact);
+        CU_ASSERT_EQUAL(a.states, b.states);
+        CU_ASSERT_EQUAL(a.transitions, b.transitions);
+        CU_ASSERT_EQUAL(a.digest, b.digest);
+        CU_ASSERT_EQUAL(a.depth_max, b.depth_max);
+        CU_ASSERT_EQUAL(b.collision, 0);
+        CU_ASSERT(a.collision > 0);
+    }
+}
+
+/* ---- ends -------------------------------------------------------------------------------------- */
+
+static void test_bounds(void)
+{
+    struct sim_explore options = exhaustive;
+    struct sim_report whole = search(two_laps, standard, options);
+    CU_ASSERT_EQUAL(whole.result, SIM_OK);
+    options.max_states = whole.states;
+    CU_ASSERT_EQUAL(search(two_laps, standard, options).result, SIM_OK);
+    options.max_states = 1000;
+    struct sim_report report = search(two_laps, standard, options);
+    CU_ASSERT_EQUAL(report.result, SIM_INCOMPLETE);
+    CU_ASSERT_EQUAL(report.bound, SIM_BOUND_STATES);
+    CU_ASSERT_EQUAL(report.states, 1001);
+    options = exhaustive;
+    options.max_memory_octets = 4u << 20;
+    report = search("kind: ring\nslots: 4\nblocks: 4\nmemory: tso\n"
+                    "allocators: [{name: a1, allocations: 6}, {name: a2, allocations: 6}]\n"
+                    "freers: [{name: f1}]\n",
+                    standard, options);
+    CU_ASSERT_EQUAL(report.result, SIM_INCOMPLETE);
+    CU_ASSERT_EQUAL(report.bound, SIM_BOUND_MEMORY);
+    CU_ASSERT(report.memory_octets <= 5u << 20);
+    CU_ASSERT(report.states > 100000);
+    static const volatile sig_atomic_t stop = 1;
+    options = exhaustive;
+    options.stop = &stop;
+    report = search(two_laps, standard, options);
+    CU_ASSERT_EQUAL(report.bound, SIM_BOUND_STOP);
+    options = exhaustive;
+    options.max_seconds = 1e-9;
+    report = search(two_laps, standard, options);
+    CU_ASSERT_EQUAL(report.bound, SIM_BOUND_SECONDS);
+}
+
+static void test_vacuous(void)
+{
+    static const char never[] = HEAD
+        "allocators: [{name: a1, allocations: 1}]\nfreers: [{name: f1}]\nmust_reach: [deferral]\n";
+    struct sim_explore walks = {.mode = SIM_RANDOM, .seed = 1, .runs = 10};
+    CU_ASSERT_EQUAL(search(never, standard, exhaustive).result, SIM_VACUOUS);
+    CU_ASSERT_EQUAL(search(never, standard, walks).result, SIM_VACUOUS);
+}
+
+/* ---- walks ------------------------------------------------------------------------------------- */
+
+static void test_walks(void)
+{
+    struct sim_report all = search(two_laps, standard, exhaustive);
+    const enum sim_mode modes[] = {SIM_RANDOM, SIM_PCT};
+    for (int i = 0; i < 2; i++) {
+        struct sim_explore options = {.mode = modes[i], .seed = 7, .runs = 2000, .pct_depth = 3};
+        struct sim_report first = search(two_laps, standard, options);
+        struct sim_report again = search(two_laps, standard, options);
+        CU_ASSERT_EQUAL(first.result, SIM_OK); /* a deferral was reached */
+        CU_ASSERT_EQUAL(first.runs, 2000);
+        CU_ASSERT_EQUAL(first.quiescent, 2000);
+        CU_ASSERT(first.states > 1000);
+        CU_ASSERT(first.states < all.states);
+        CU_ASSERT_EQUAL(first.digest, again.digest);
+        CU_ASSERT_EQUAL(first.states, again.states);
+        CU_ASSERT_EQUAL(memcmp(first.reached, again.reached, sizeof first.reached), 0);
+        options.seed = 8;
+        CU_ASSERT_NOT_EQUAL(search(two_laps, standard, options).digest, first.digest);
+    }
+}
+
+/* A dead allocator strands the others: both kinds of walks come to it. */
+static void test_walks_find(void)
+{
+    static const char crash[] =
+        HEAD "crashes: 1\nallocators: [{name: a1, allocations: 4}, {name: a2, allocations: 4}]\n"
+             "freers: [{name: f1}]\n";
+    const enum sim_mode modes[] = {SIM_RANDOM, SIM_PCT};
+    for (int i = 0; i < 2; i++) {
+        struct sim_explore options = {.mode = modes[i], .seed = 1, .runs = 10000, .pct_depth = 3};
+        struct sim_report report = search(crash, standard, options);
+        CU_ASSERT_EQUAL_FATAL(report.result, SIM_VIOLATION);
+        CU_ASSERT_STRING_EQUAL(report.violation.property, "stuck");
+        CU_ASSERT(report.runs < 10000);
+    }
+}
+
+static void test_repeats(void)
+{
+    struct sim_report first = search(two_laps, standard, exhaustive);
+    struct sim_report again = search(two_laps, standard, exhaustive);
+    CU_ASSERT_EQUAL(first.digest, again.digest);
+    CU_ASSERT_EQUAL(first.states, again.states);
+    CU_ASSERT_EQUAL(first.transitions, again.transitions);
+    CU_ASSERT_EQUAL(first.depth_max, again.depth_max);
+    struct setting other = standard;
+    other.memory = SIM_MEMORY_SC;
+    CU_ASSERT_NOT_EQUAL(search(two_laps, other, exhaustive).digest, first.digest);
+}
+
+int main(void)
+{
+    static const struct test tests[] = {
+        {"reductions reach the same quiescent states", test_reductions},
+        {"independent steps commute", test_commute},
+        {"fingerprints and whole states agree", test_exact},
+        {"bounds", test_bounds},
+        {"vacuous", test_vacuous},
+        {"walks", test_walks},
+        {"walks find a violation", test_walks_find},
+        {"equal runs, equal digests", test_repeats},
+    };
+    return run_tests("explore", tests, sizeof tests / sizeof *tests);
+}

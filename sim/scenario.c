@@ -27,8 +27,10 @@
 #define DEFAULT_BLOCK_SIZE UINT64_C(0x100004000) /* 4 GiB + 16 KiB */
 #define MAX_QUOTA 1000000u
 
+/* ---- the schema --------------------------------------------------------------------------- */
+
 /*
- * The schema. Numbers are strings here and booleans an enumeration: libcyaml alone would take "4x"
+ * Numbers are strings here and booleans an enumeration: libcyaml alone would take "4x"
  * for 4, "010" for 8 and "flase" for true.
  */
 #define OPTIONAL CYAML_FLAG_OPTIONAL
@@ -156,6 +158,8 @@ static const cyaml_schema_field_t scenario_fields[] = {
 };
 static const cyaml_schema_value_t scenario_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_scenario, scenario_fields)};
+
+/* ---- the error line ----------------------------------------------------------------------- */
 
 /*
  * One line of text for a person, in the caller's buffer. What comes from the input goes through
@@ -298,6 +302,8 @@ static struct string quoted(const char *value)
     return string;
 }
 
+/* ---- complaints --------------------------------------------------------------------------- */
+
 /*
  * A path is the way from the top of the scenario, whose path is empty, to a key or a list entry.
  * Keys with unusual characters stand in quotes, so that no two places have the same path.
@@ -324,6 +330,8 @@ struct place {
 
 static const struct place top_of_text = {1, 1};
 
+#define NO_MEMORY "cannot be read (out of memory), give this program more memory"
+
 struct reader {
     const char *name;
     const char *text;
@@ -335,7 +343,7 @@ struct reader {
 static void complain_at(const struct reader *r, struct place place, const char *key,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Writes NAME:LINE:COLUMN: KEY: what is wrong, what to do. */
+/* Writes NAME:LINE:COLUMN: KEY: what is wrong, what to do. No key: it is about the whole. */
 static void complain_at(const struct reader *r, struct place place, const char *key,
                         const char *format, ...)
 {
@@ -347,6 +355,8 @@ static void complain_at(const struct reader *r, struct place place, const char *
     write_error(r->error, r->size, r->name, where, format, args);
     va_end(args);
 }
+
+/* ---- places in the text ------------------------------------------------------------------- */
 
 /*
  * A walk over the events of the text that knows the path to each node.
@@ -475,9 +485,10 @@ static struct place place_of(const struct reader *r, const char *path, unsigned 
     return place;
 }
 
+/* The same, looking up where the key stands. */
 #define complain(r, key, ...) complain_at(r, place_of(r, key, 1), key, __VA_ARGS__)
 
-/* First pass: one plain YAML mapping. */
+/* ---- first pass: one plain YAML mapping --------------------------------------------------- */
 
 /* libyaml gives the octet, not the line, when it does not get as far as characters. */
 static struct place place_of_octet(const struct reader *r, size_t offset)
@@ -506,7 +517,7 @@ static void complain_syntax(const struct reader *r, const struct walk *w)
         return;
     }
     if (parser->error == YAML_MEMORY_ERROR || parser->problem == NULL) {
-        complain_at(r, top_of_text, "", "out of memory, try a shorter scenario");
+        complain_at(r, top_of_text, "", NO_MEMORY);
         return;
     }
     char context[128] = "";
@@ -597,7 +608,7 @@ static bool check_yaml(const struct reader *r)
     if (!check_directives(r))
         return false;
     if (!walk_open(&w, r)) {
-        complain_at(r, top_of_text, "", "out of memory, try a shorter scenario");
+        complain_at(r, top_of_text, "", NO_MEMORY);
         return false;
     }
     bool good = check_events(r, &w);
@@ -605,7 +616,7 @@ static bool check_yaml(const struct reader *r)
     return good;
 }
 
-/* Second pass: the schema. libcyaml tells what is wrong through its log. */
+/* ---- second pass: the schema. libcyaml tells what is wrong through its log ------------------ */
 
 struct capture {
     char message[256]; /* the first, without its newline */
@@ -819,8 +830,8 @@ static void complain_refused(const struct reader *r, const struct capture *captu
     case CYAML_ERR_INVALID_VALUE:
         complain_value(r, &refusal);
         break;
-    default:
-        complain_at(r, refusal.place, key, "cannot be read (%s), simplify it",
+    default: /* the first pass has left little else than want of memory */
+        complain_at(r, refusal.place, key, "cannot be read (%s), give this program more memory",
                     cyaml_strerror(code));
     }
 }
@@ -846,7 +857,7 @@ static void unload(struct raw_scenario *raw)
     cyaml_free(&settings, &scenario_schema, raw, 0);
 }
 
-/* Third pass: the values. */
+/* ---- third pass: the values --------------------------------------------------------------- */
 
 /* Reads decimal digits or 0x and hexadecimal ones; a leading zero could mean octal, so no number. */
 static bool read_digits(const char *text, uint64_t *value, const char **end)
@@ -1005,7 +1016,7 @@ static bool take_agents(const struct reader *r, struct raw_scenario *raw, struct
     s->allocators = calloc(raw->allocators_count, sizeof *s->allocators);
     s->freers = calloc(raw->freers_count, sizeof *s->freers);
     if (s->allocators == NULL || s->freers == NULL) {
-        complain(r, "allocators", "out of memory, try fewer of them");
+        complain(r, "allocators", NO_MEMORY);
         return false;
     }
     s->allocators_count = raw->allocators_count;
@@ -1095,7 +1106,7 @@ struct sim_scenario *sim_scenario_parse(const char *name, const char *text, size
         return NULL;
     struct sim_scenario *s = calloc(1, sizeof *s);
     if (s == NULL) {
-        complain_at(&r, top_of_text, "", "out of memory, try again");
+        complain_at(&r, top_of_text, "", NO_MEMORY);
     } else if (!build(&r, raw, s)) {
         sim_scenario_free(s);
         s = NULL;
@@ -1121,7 +1132,7 @@ void sim_scenario_free(struct sim_scenario *scenario)
     free(scenario);
 }
 
-/* Reading a file. */
+/* ---- reading a file ----------------------------------------------------------------------- */
 
 static int complain_file(const char *path, char *error, size_t size, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -15,6 +15,7 @@
 
 #define MAX_WALK_STEPS 100000u /* a longer walk does not end by itself */
 #define MAX_CHANGES 32u
+#define MAX_FRUITLESS 16u           /* steps on end without effect, then others go on */
 #define ACTORS (2 * SIM_MAX_AGENTS) /* an agent's polls and its store buffer */
 
 struct walk {
@@ -25,7 +26,7 @@ struct walk {
     uint64_t lowest;           /* what the next one that falls gets */
     uint32_t changes[MAX_CHANGES];
     uint32_t changes_count;
-    bool effect[SIM_MAX_AGENTS]; /* since the agent was last at rest */
+    uint32_t fruitless[ACTORS]; /* steps on end that changed nothing */
 };
 
 static uint32_t actor_of(const struct sim_step *step)
@@ -44,7 +45,7 @@ static void walk_begin(struct walk *walk, const struct sim_explore *options, uin
     walk->count = 0;
     walk->chance = sim_mix64(options->seed) ^ sim_mix64(run + 1);
     walk->lowest = UINT64_C(1) << 32;
-    memset(walk->effect, 0, sizeof walk->effect);
+    memset(walk->fruitless, 0, sizeof walk->fruitless);
     for (uint32_t i = 0; i < ACTORS; i++)
         walk->priority[i] = walk->lowest + 1 + (sim_random64(&walk->chance) >> 1);
     walk->changes_count = options->pct_depth > 0 ? options->pct_depth - 1 : 0;
@@ -76,12 +77,13 @@ static void pct_after(struct walk *walk, const struct sim_world *w, const struct
     for (uint32_t i = 0; i < walk->changes_count; i++)
         if (walk->changes[i] == walk->count)
             fall(walk, actor_of(step));
-    walk->effect[step->agent] |= w->effect;
-    if (!agent->ops->at_rest(agent))
-        return;
-    if (!walk->effect[step->agent])
+    uint32_t *fruitless = &walk->fruitless[actor_of(step)];
+    *fruitless = w->effect ? 0 : *fruitless + 1;
+    bool looked_in_vain = *fruitless != 0 && agent->ops->at_rest(agent);
+    if (looked_in_vain || *fruitless == MAX_FRUITLESS) {
         fall(walk, actor_of(step));
-    walk->effect[step->agent] = false;
+        *fruitless = 0;
+    }
 }
 
 static bool remember(struct walk *walk, const struct sim_step *step)
@@ -148,6 +150,8 @@ static bool walk_once(struct sim_search *search, struct walk *walk)
         if (!count_state(search) || !sim_search_goes_on(search))
             return false;
     }
+    if (walk->count == MAX_WALK_STEPS)
+        sim_violate(w, "comes-to-rest", "a walk of %u steps did not end", MAX_WALK_STEPS);
     if (walk->count > search->report->depth_max)
         search->report->depth_max = walk->count;
     if (w->violation.property)

@@ -772,6 +772,10 @@ static void test_line_names(void)
     CU_ASSERT_STRING_EQUAL(error_with("\xc2\x9b\xe2\x80\xa8\xf5\xc0\x80", "", 100),
                            "\\xC2\\x9B\\xE2\\x80\\xA8\\xF5\\xC0\\x80:1:1: scenario: is empty, "
                            "start with 'kind: ring'");
+    CU_ASSERT_STRING_EQUAL(error_with("\xc3(\xe2\x82", "", sizeof error),
+                           "\\xC3(\\xE2\\x82:1:1: scenario: is empty, start with 'kind: ring'");
+    /* The end of a long name is kept, from a whole character on. */
+    CU_ASSERT_STRING_EQUAL(error_with("abcdefgh\xc3\xa4.yaml", "", 12), "....yam...");
     char name[300];
     memset(name, 'n', sizeof name);
     strcpy(name + sizeof name - sizeof "/s.yaml", "/s.yaml");
@@ -974,6 +978,8 @@ static void test_read_what_is_no_file(void)
         close(fd);
     read_fails(file_path("missing"), 5, "cannot be read: No such file or directory");
     read_fails("", 5, "cannot be read: No such file or directory");
+    if (access("/proc/self/mem", R_OK) == 0) /* a regular file that fails when it is read */
+        read_fails("/proc/self/mem", 5, "cannot be read: Input/output error");
     CU_ASSERT_EQUAL(symlink("loop", file_path("loop")), 0);
     read_fails(file_path("loop"), 5, "cannot be read: Too many levels of symbolic links");
     if (geteuid() != 0) {

@@ -47,7 +47,7 @@ static void has_block(struct sim_agent *agent, struct allocator *a)
     struct sim_ring_block *block = &ghost->blocks[index];
     sim_ghost_write(w, block, sizeof *block);
     *block = (struct sim_ring_block){
-        .place = RING_HELD, .agent = (uint8_t)agent->index, .entry = (uint8_t)a->entry};
+        .place = RING_HELD, .agent = (uint8_t)agent->index, .entry = (uint16_t)a->entry};
     if (world->view.entry_count != 0) {
         sim_ghost_write(w, &world->view.entries[a->entry], sizeof(struct sim_ring_entry));
         world->view.entries[a->entry].block = (uint8_t)index;

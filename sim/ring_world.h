@@ -43,10 +43,9 @@ enum sim_ring_reach {
 
 /* By block index. */
 struct sim_ring_block {
-    uint8_t place; /* enum sim_ring_place */
-    uint8_t agent; /* who holds or frees it */
-    uint8_t entry; /* table entry it is meant for or bound to */
-    uint8_t zero;
+    uint8_t place;  /* enum sim_ring_place */
+    uint8_t agent;  /* who holds or frees it */
+    uint16_t entry; /* table entry it is meant for or bound to */
 };
 
 /* By table entry. */

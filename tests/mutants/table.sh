@@ -7,6 +7,9 @@ work=$PWD
 elsewhere=$work/elsewhere
 mkdir -p "$elsewhere"
 failures=0
+# Slow builds (sanitizers) take what they reach within these bounds; the others cover the rest.
+bounds=
+[ -z "${SLOW:-}" ] || bounds="--max-states 6000"
 
 fail() {
     echo "FAILED: $*"
@@ -24,7 +27,7 @@ check_replays() {
 }
 
 printf '%-27s %-26s %-17s %-22s %9s %6s %7s\n' mutant scenario options property states depth shrunk
-number=0
+number=0 found=0
 while IFS=$'\t' read -r mutant expectation scenario options why; do
     case $mutant in '#'* | '') continue ;; esac
     number=$((number + 1))
@@ -32,13 +35,17 @@ while IFS=$'\t' read -r mutant expectation scenario options why; do
     trace=$work/$number-$mutant.trace
     status=0
     # shellcheck disable=SC2086 # options are words
-    json=$("$KBTP" explore "$SOURCE/scenarios/$scenario" --mutant "$mutant" $options --json \
+    json=$("$KBTP" explore "$SOURCE/scenarios/$scenario" --mutant "$mutant" $options $bounds --json \
         --trace "$trace") || status=$?
     IFS=$'\t' read -r result property states depth shrunk digest < <(jq -r \
         '[.result, .property // "-", .states, .found_depth // "-", .trace_steps // "-",
           .trace_digest // "-"] | @tsv' <<<"$json")
     printf '%-27s %-26s %-17s %-22s %9s %6s %7s\n' "$mutant" "$scenario" "${options:--}" \
         "$property" "$states" "$depth" "$shrunk"
+    if [ -n "$bounds" ] && [ "$status $result" = "3 incomplete" ]; then
+        continue
+    fi
+    found=$((found + 1))
     case $expectation in
     equivalent)
         [ "$status $result" = "0 ok" ] || fail "$mutant should be equivalent here ($why): $json"
@@ -62,5 +69,5 @@ for mutant in $("$KBTP" explore --mutant list); do
     grep -q "^$mutant	found	" "$list" || grep -q "^$mutant	equivalent	" "$list" ||
         fail "$mutant is not in $list"
 done
-[ "$number" -gt 0 ] || fail "no mutant was tried"
+[ "$found" -gt 8 ] || fail "only $found mutants were tried"
 [ "$failures" -eq 0 ]

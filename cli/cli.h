@@ -53,7 +53,10 @@ bool cli_time(const char *option, const char *value, double *seconds);  /* 250ms
 /* One of `words` (NULL at the end): its index. */
 bool cli_word(const char *option, const char *value, const char *const *words, int *index);
 
-/* Writes into a new file beside `path` and renames it when all was written; complains if not. */
+/*
+ * Writes the file `path`. A regular file is replaced when all was written, not before; a pipe or
+ * device is written to. Complains and returns false when that fails.
+ */
 bool cli_write_file(const char *path, int (*write)(void *context, void *file), void *context);
 
 /* For charts: columns of standard output, and whether it can show more than ASCII. */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/json.h"
 #include "cli/trace_file.h"
+#include "sim/read_file.h"
 #include "sim/replay.h"
 #include "sim/ring_chart.h"
 
@@ -19,6 +20,7 @@
 #define DEFAULT_RUNS 10000u
 #define DEFAULT_PCT_DEPTH 3u
 #define UNSET (-1)
+#define LEAST_MEMORY (UINT64_C(4) << 20)
 
 static const char usage[] =
     "usage: kbtp explore SCENARIO [OPTIONS]\n"
@@ -73,7 +75,7 @@ static bool set_mode(const char *option, const char *value, void *into)
 
 static bool set_seed(const char *option, const char *value, void *into)
 {
-    return cli_number(option, value, 0, UINT64_MAX, &((struct explore_options *)into)->search.seed);
+    return cli_number(option, value, 0, INT64_MAX, &((struct explore_options *)into)->search.seed);
 }
 
 static bool set_runs(const char *option, const char *value, void *into)
@@ -107,9 +109,12 @@ static bool set_max_seconds(const char *option, const char *value, void *into)
 static bool set_max_memory(const char *option, const char *value, void *into)
 {
     uint64_t octets = 0;
-    bool well = cli_size(option, value, &octets);
+    if (!cli_size(option, value, &octets))
+        return false;
     ((struct explore_options *)into)->search.max_memory_octets = octets;
-    return well;
+    if (octets < LEAST_MEMORY)
+        cli_complain("--%s: %s is too little to begin with: 4MiB at least", option, value);
+    return octets >= LEAST_MEMORY;
 }
 
 static bool set_memory(const char *option, const char *value, void *into)
@@ -184,9 +189,10 @@ static bool set_mutant(const char *option, const char *value, void *into)
 
 static bool set_trace(const char *option, const char *value, void *into)
 {
-    (void)option;
     ((struct explore_options *)into)->trace = value;
-    return true;
+    if (value[0] == 0)
+        cli_complain("--%s: the file has no name", option);
+    return value[0] != 0;
 }
 
 static bool set_json(const char *option, const char *value, void *into)
@@ -280,11 +286,6 @@ struct outcome {
 static const char *const result_words[] = {"ok", "violation", "vacuous", "incomplete", "no memory"};
 static const char *const bound_words[] = {"", "states", "seconds", "memory", "interrupted"};
 
-static json_t *hex(uint64_t value)
-{
-    return json_sprintf("0x%016" PRIx64, value);
-}
-
 static json_t *reached_json(const struct outcome *o)
 {
     json_t *reached = json_object();
@@ -311,38 +312,36 @@ static void print_json(const struct outcome *o)
     const struct sim_report *r = o->report;
     bool violated = r->result == SIM_VIOLATION;
     json_t *all = json_object();
-    json_object_set_new(all, "scenario", json_string(o->scenario_path));
-    json_object_set_new(all, "mode", json_string(modes[o->options->search.mode]));
-    json_object_set_new(all, "execution", json_string("software"));
-    json_object_set_new(all, "mutant", json_string(cli_mutant_self()));
-    json_object_set_new(all, "memory", json_string(memories[o->scenario->machine.memory]));
+    json_object_set_new(all, "scenario", cli_json_text(o->scenario_path));
+    json_object_set_new(all, "mode", cli_json_text(modes[o->options->search.mode]));
+    json_object_set_new(all, "execution", cli_json_text("software"));
+    json_object_set_new(all, "mutant", cli_json_text(cli_mutant_self()));
+    json_object_set_new(all, "memory", cli_json_text(memories[o->scenario->machine.memory]));
     json_object_set_new(all, "seed", json_integer((json_int_t)o->options->search.seed));
-    json_object_set_new(all, "result", json_string(result_words[r->result]));
-    json_object_set_new(all, "bound", r->bound ? json_string(bound_words[r->bound]) : json_null());
-    json_object_set_new(all, "property",
-                        violated ? json_string(r->violation.property) : json_null());
-    json_object_set_new(all, "what", violated ? json_string(r->violation.text) : json_null());
+    json_object_set_new(all, "result", cli_json_text(result_words[r->result]));
+    json_object_set_new(all, "bound", cli_json_text(r->bound ? bound_words[r->bound] : NULL));
+    json_object_set_new(all, "property", cli_json_text(violated ? r->violation.property : NULL));
+    json_object_set_new(all, "what", cli_json_text(violated ? r->violation.text : NULL));
     json_object_set_new(all, "checked", checked_json(o));
     json_object_set_new(all, "reached", reached_json(o));
     json_object_set_new(all, "states", json_integer((json_int_t)r->states));
     json_object_set_new(all, "transitions", json_integer((json_int_t)r->transitions));
     json_object_set_new(all, "walks", json_integer((json_int_t)r->runs));
     json_object_set_new(all, "quiescent", json_integer((json_int_t)r->quiescent));
-    json_object_set_new(all, "quiescent_digest", hex(r->quiescent_digest));
+    json_object_set_new(all, "quiescent_digest", cli_json_hex(r->quiescent_digest));
     json_object_set_new(all, "commuting_pairs", json_integer((json_int_t)r->commuted));
     json_object_set_new(all, "depth_max", json_integer(r->depth_max));
     json_object_set_new(all, "states_per_s", json_real((double)r->states / (r->seconds + 1e-9)));
     json_object_set_new(all, "seconds", json_real(r->seconds));
     json_object_set_new(all, "memory_octets", json_integer((json_int_t)r->memory_octets));
     json_object_set_new(all, "collision_probability", json_real(r->collision));
-    json_object_set_new(all, "digest", hex(r->digest));
-    json_object_set_new(all, "trace", o->trace_path ? json_string(o->trace_path) : json_null());
+    json_object_set_new(all, "digest", cli_json_hex(r->digest));
+    json_object_set_new(all, "trace", cli_json_text(o->trace_path));
     json_object_set_new(all, "trace_steps", violated ? json_integer(r->trace_steps) : json_null());
-    json_object_set_new(all, "trace_digest", violated ? hex(o->trace_digest) : json_null());
+    json_object_set_new(all, "trace_digest",
+                        violated ? cli_json_hex(o->trace_digest) : json_null());
     json_object_set_new(all, "found_depth", violated ? json_integer(o->found_depth) : json_null());
-    json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    putchar('\n');
-    json_decref(all);
+    cli_json_print(all);
 }
 
 static void print_world(const struct outcome *o)
@@ -461,7 +460,8 @@ static int draw(struct sim_world *w, const struct outcome *o)
 static int shrink(struct sim_world *w, struct sim_report *report, struct outcome *o)
 {
     o->found_depth = report->trace_steps;
-    int failed = sim_shrink(w, report->violation.property, report->trace, &report->trace_steps);
+    int failed = sim_shrink(w, report->violation.property, report->trace, &report->trace_steps,
+                            &interrupted);
     if (failed)
         return failed;
     struct sim_replay replay;
@@ -475,19 +475,20 @@ static int shrink(struct sim_world *w, struct sim_report *report, struct outcome
     return 0;
 }
 
-static int print_violation(struct sim_world *w, struct outcome *o)
+/* False when the chart could not be drawn. */
+static bool print_violation(struct sim_world *w, struct outcome *o)
 {
     int failed = draw(w, o);
-    if (failed) {
-        cli_complain("the chart cannot be drawn: %s", strerror(-failed));
-        return CLI_ENVIRONMENT;
-    }
+    if (failed == -ENOMEM)
+        cli_complain("no memory to draw the chart"); /* main() complains of standard output */
+    if (failed)
+        return false;
     if (o->trace_path)
         printf("\nreplay it:  %s replay %s\ndraw it:    %s replay %s --msc chart.svg\n",
                cli_program(), o->trace_path, cli_program(), o->trace_path);
     else
         puts("\nto keep it: add --trace FILE");
-    return CLI_FOUND;
+    return true;
 }
 
 /* ---- the command ------------------------------------------------------------------------------ */
@@ -534,12 +535,12 @@ static int tell(struct sim_world *w, struct outcome *o, struct sim_report *repor
             cli_complain("no memory to shrink the trace");
             return CLI_ENVIRONMENT;
         }
-        if (o->options->trace) {
-            if (!trace_file_write(o->options->trace, w, report, o->trace_digest, o->scenario_path,
-                                  scenario_text))
-                return CLI_ENVIRONMENT;
-            o->trace_path = o->options->trace;
-        }
+        const char *path = o->options->trace;
+        if (path && !trace_file_write(path, w, report, o->options->search.seed, o->trace_digest,
+                                      o->scenario_path, scenario_text))
+            status = CLI_ENVIRONMENT; /* what was found is told all the same */
+        else
+            o->trace_path = path;
     }
     if (o->options->json) {
         print_json(o);
@@ -549,7 +550,9 @@ static int tell(struct sim_world *w, struct outcome *o, struct sim_report *repor
     print_result(o);
     print_figures(o);
     print_properties(o);
-    return report->result == SIM_VIOLATION ? print_violation(w, o) : status;
+    if (report->result == SIM_VIOLATION && !print_violation(w, o))
+        status = CLI_ENVIRONMENT;
+    return status;
 }
 
 static int explore(const char *path, struct explore_options *o, struct sim_scenario *scenario,
@@ -617,8 +620,10 @@ static int run(int argc, char **argv)
         cli_complain("%s", error);
         return CLI_BAD_INPUT;
     }
-    struct sim_scenario *scenario = sim_scenario_parse(path, text, length, error, sizeof error);
-    if (!scenario)
+    struct sim_scenario *scenario = NULL;
+    if (trace_file_is(text))
+        cli_complain("%s is a trace, no scenario: `kbtp replay` runs it again", path);
+    else if (!(scenario = sim_scenario_parse(path, text, length, error, sizeof error)))
         cli_complain("%s", error);
     status = scenario ? explore(path, &o, scenario, text) : CLI_BAD_INPUT;
     sim_scenario_free(scenario);

@@ -34,7 +34,12 @@ static const struct cli_command *find(const char *name)
 
 static int unknown(const char *name)
 {
-    fprintf(stderr, "kbtp: there is no command '%s'; `kbtp help` lists them\n", name);
+    char shown[41];
+    snprintf(shown, sizeof shown, "%s", name);
+    for (char *c = shown; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    fprintf(stderr, "kbtp: there is no command '%s'; `kbtp help` lists them\n", shown);
     return CLI_BAD_INPUT;
 }
 
@@ -58,11 +63,11 @@ static int help(int argc, char **argv)
 static int dispatch(int argc, char **argv)
 {
     if (argc < 2) {
-        print_help(stderr);
+        fputs("kbtp: which command? `kbtp help` lists them\n", stderr);
         return CLI_BAD_INPUT;
     }
     const char *name = argv[1];
-    if (strcmp(name, "--version") == 0) {
+    if (strcmp(name, "--version") == 0 && argc == 2) {
         printf("kbtp %s\n", KBTP_VERSION);
         return CLI_DONE;
     }

@@ -2,11 +2,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <langinfo.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -15,17 +17,23 @@
 #define MIN_WIDTH 60u
 #define MAX_WIDTH 240u
 #define MAX_OPTIONS 40u
+#define MAX_COMPLAINT 600
+#define FIRST_OPTION 256 /* what getopt_long returns: no character */
 
 static const char *complaining = "kbtp";
 
 void cli_complain(const char *format, ...)
 {
+    char text[MAX_COMPLAINT];
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "kbtp %s: ", complaining);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    /* What was typed may hold anything; a complaint is one line. */
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    fprintf(stderr, "kbtp %s: %s%s\n", complaining, text, length >= (int)sizeof text ? "..." : "");
 }
 
 static int refuse(const struct cli_command *command)
@@ -34,40 +42,47 @@ static int refuse(const struct cli_command *command)
     return CLI_BAD_INPUT;
 }
 
+/* What getopt_long did not like. Of a cluster such as -xh only the letter is known. */
+static void complain_of_option(int found, const char *word)
+{
+    if (found == ':')
+        cli_complain("%.60s needs a value", word);
+    else if (optopt > 0 && optopt < FIRST_OPTION)
+        cli_complain("there is no option -%c", optopt);
+    else if (optopt >= FIRST_OPTION)
+        cli_complain("%.60s takes no value", word);
+    else
+        cli_complain("there is no option %.60s, or it can mean several", word);
+}
+
 int cli_parse(const struct cli_command *command, int argc, char **argv,
               const struct cli_option *options, void *into, const char **operands,
               unsigned operands_max, unsigned *operands_count)
 {
     struct option known[MAX_OPTIONS + 2] = {{"help", no_argument, NULL, 'h'}};
     for (unsigned i = 0; i < MAX_OPTIONS && options[i].name; i++)
-        known[i + 1] = (struct option){options[i].name, options[i].takes_value, NULL, 0};
+        known[i + 1] =
+            (struct option){options[i].name, options[i].takes_value, NULL, FIRST_OPTION + (int)i};
     complaining = command->name;
     opterr = 0;
     optind = 0;
-    for (;;) {
-        int index = 0;
-        int found = getopt_long(argc, argv, ":h", known, &index);
-        if (found == -1)
-            break;
+    for (int found; (found = getopt_long(argc, argv, ":h", known, NULL)) != -1;) {
         if (found == 'h') {
             fputs(command->usage, stdout);
             return CLI_DONE;
         }
-        if (found == 0) {
-            const struct cli_option *option = &options[index - 1];
+        if (found >= FIRST_OPTION) {
+            const struct cli_option *option = &options[found - FIRST_OPTION];
             if (!option->set(option->name, optarg, into))
                 return CLI_BAD_INPUT;
             continue;
         }
-        if (found == ':')
-            cli_complain("%s needs a value", argv[optind - 1]);
-        else
-            cli_complain("there is no option %s, or it takes no value", argv[optind - 1]);
+        complain_of_option(found, argv[optind - 1]);
         return refuse(command);
     }
     *operands_count = (unsigned)(argc - optind);
     if (*operands_count > operands_max) {
-        cli_complain("'%s' is one operand too many", argv[optind + (int)operands_max]);
+        cli_complain("'%.60s' is one operand too many", argv[optind + (int)operands_max]);
         return refuse(command);
     }
     for (unsigned i = 0; i < *operands_count; i++)
@@ -75,15 +90,20 @@ int cli_parse(const struct cli_command *command, int argc, char **argv,
     return -1;
 }
 
+static int base_of(const char *value)
+{
+    return strncmp(value, "0x", 2) == 0 ? 16 : 10;
+}
+
 bool cli_number(const char *option, const char *value, uint64_t least, uint64_t most,
                 uint64_t *number)
 {
     char *end;
     errno = 0;
-    *number = strtoull(value, &end, strncmp(value, "0x", 2) == 0 ? 16 : 10);
+    *number = strtoull(value, &end, base_of(value));
     if (!isdigit((unsigned char)value[0]) || *end != 0 || errno != 0 || *number < least ||
         *number > most) {
-        cli_complain("--%s: '%s' is not a number from %llu to %llu", option, value,
+        cli_complain("--%s: '%.60s' is not a number from %llu to %llu", option, value,
                      (unsigned long long)least, (unsigned long long)most);
         return false;
     }
@@ -95,7 +115,7 @@ bool cli_size(const char *option, const char *value, uint64_t *octets)
     static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
     char *end;
     errno = 0;
-    unsigned long long number = strtoull(value, &end, 10);
+    unsigned long long number = strtoull(value, &end, base_of(value));
     for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
         if (strcmp(end, units[i]) != 0 || !isdigit((unsigned char)value[0]) || errno != 0)
             continue;
@@ -104,7 +124,7 @@ bool cli_size(const char *option, const char *value, uint64_t *octets)
         *octets = (uint64_t)number << 10 * i;
         return true;
     }
-    cli_complain("--%s: '%s' is not a size such as 4096, 64KiB or 2GiB", option, value);
+    cli_complain("--%s: '%.60s' is not a size such as 4096, 64KiB or 2GiB", option, value);
     return false;
 }
 
@@ -118,12 +138,12 @@ bool cli_time(const char *option, const char *value, double *seconds)
     double number = strtod(value, &end);
     for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
         if (strcmp(end, units[i].unit) != 0 || !isdigit((unsigned char)value[0]) ||
-            !(number > 0 && number < 1e12))
+            base_of(value) != 10 || !(number > 0 && number < 1e12))
             continue;
         *seconds = number * units[i].seconds;
         return true;
     }
-    cli_complain("--%s: '%s' is not a time such as 250ms, 30s or 5min", option, value);
+    cli_complain("--%s: '%.60s' is not a time such as 250ms, 30s or 5min", option, value);
     return false;
 }
 
@@ -138,31 +158,46 @@ bool cli_word(const char *option, const char *value, const char *const *words, i
         size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", words[i]);
     }
-    cli_complain("--%s: '%s' is none of %s", option, value, all);
+    cli_complain("--%s: '%.60s' is none of %s", option, value, all);
     return false;
+}
+
+/* Where to write for `path` until all is well; false when the path is too long. */
+static bool place_beside(const char *path, char *beside, size_t size)
+{
+    return snprintf(beside, size, "%s.%ld.tmp", path, (long)getpid()) < (int)size;
+}
+
+/* Pipes and devices are written to, files are replaced, links followed. Returns 0 or -errno. */
+static int write_to(const char *path, int (*write)(void *context, void *file), void *context)
+{
+    char real[PATH_MAX], beside[PATH_MAX];
+    struct stat there;
+    bool exists = stat(path, &there) == 0;
+    bool replaces = !exists || S_ISREG(there.st_mode);
+    if (exists && !realpath(path, real))
+        return -errno;
+    const char *target = exists ? real : path;
+    if (replaces && !place_beside(target, beside, sizeof beside))
+        return -ENAMETOOLONG;
+    FILE *file = fopen(replaces ? beside : target, replaces ? "wx" : "w");
+    if (!file)
+        return -errno;
+    int failed = write(context, file);
+    if (fclose(file) != 0 && !failed)
+        failed = -errno;
+    if (replaces && !failed && rename(beside, target) != 0)
+        failed = -errno;
+    if (replaces && failed)
+        unlink(beside);
+    return failed;
 }
 
 bool cli_write_file(const char *path, int (*write)(void *context, void *file), void *context)
 {
-    char beside[4096];
-    if (snprintf(beside, sizeof beside, "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof beside) {
-        cli_complain("%.60s...: the path is too long", path);
-        return false;
-    }
-    FILE *file = fopen(beside, "wx");
-    if (!file) {
-        cli_complain("%s: cannot be written: %s", path, strerror(errno));
-        return false;
-    }
-    int failed = write(context, file);
-    if (fclose(file) != 0 && !failed)
-        failed = -errno;
-    if (!failed && rename(beside, path) != 0)
-        failed = -errno;
-    if (failed) {
-        unlink(beside);
-        cli_complain("%s: cannot be written: %s", path, strerror(-failed));
-    }
+    int failed = write_to(path, write, context);
+    if (failed)
+        cli_complain("%.200s: cannot be written: %s", path, strerror(-failed));
     return !failed;
 }
 

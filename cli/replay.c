@@ -2,12 +2,12 @@
 #include "sim/replay.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/json.h"
 #include "cli/trace_file.h"
 #include "sim/ring_chart.h"
 #include "version.h"
@@ -115,7 +115,8 @@ static void print_memory(const struct run *run)
 static void print_text(const struct run *run)
 {
     const struct sim_trace *trace = run->trace;
-    printf("scenario    %s, mutant %s\n\n", trace->scenario_name, trace->mutant);
+    printf("scenario    %s, mutant %s, found with seed %" PRIu64 "\n\n", trace->scenario_name,
+           trace->mutant, trace->seed);
     print_steps(run);
     if (!run->whole) {
         print_memory(run);
@@ -139,21 +140,19 @@ static void print_text(const struct run *run)
 static void print_json(const struct run *run)
 {
     json_t *all = json_object();
-    json_object_set_new(all, "trace", json_string(run->path));
-    json_object_set_new(all, "scenario", json_string(run->trace->scenario_name));
-    json_object_set_new(all, "mutant", json_string(run->trace->mutant));
-    json_object_set_new(all, "recorded_property", json_string(run->trace->property));
+    json_object_set_new(all, "trace", cli_json_text(run->path));
+    json_object_set_new(all, "scenario", cli_json_text(run->trace->scenario_name));
+    json_object_set_new(all, "mutant", cli_json_text(run->trace->mutant));
+    json_object_set_new(all, "recorded_property", cli_json_text(run->trace->property));
     json_object_set_new(all, "property",
-                        fails(run) ? json_string(run->world->violation.property) : json_null());
-    json_object_set_new(all, "what",
-                        fails(run) ? json_string(run->world->violation.text) : json_null());
+                        cli_json_text(fails(run) ? run->world->violation.property : NULL));
+    json_object_set_new(all, "what", cli_json_text(fails(run) ? run->world->violation.text : NULL));
+    json_object_set_new(all, "seed", json_integer((json_int_t)run->trace->seed));
     json_object_set_new(all, "steps", json_integer(run->replay.steps_run));
-    json_object_set_new(all, "digest", json_sprintf("0x%016" PRIx64, run->replay.digest));
-    json_object_set_new(all, "recorded_digest", json_sprintf("0x%016" PRIx64, run->trace->digest));
+    json_object_set_new(all, "digest", cli_json_hex(run->replay.digest));
+    json_object_set_new(all, "recorded_digest", cli_json_hex(run->trace->digest));
     json_object_set_new(all, "as_recorded", json_boolean(run->whole && as_recorded(run)));
-    json_dumpf(all, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(all);
+    cli_json_print(all);
 }
 
 static int write_svg(void *context, void *file)

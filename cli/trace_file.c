@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "sim/read_file.h"
 #include "version.h"
 
 #define STEP_TEXT 48u
@@ -36,7 +37,8 @@ static char **steps_in_words(const struct sim_world *w, const struct sim_report 
 }
 
 bool trace_file_write(const char *path, const struct sim_world *w, const struct sim_report *report,
-                      uint64_t digest, const char *scenario_path, const char *scenario_text)
+                      uint64_t seed, uint64_t digest, const char *scenario_path,
+                      const char *scenario_text)
 {
     const char *slash = strrchr(scenario_path, '/');
     char **steps = steps_in_words(w, report);
@@ -53,6 +55,7 @@ bool trace_file_write(const char *path, const struct sim_world *w, const struct 
         .what = (char *)(uintptr_t)report->violation.text,
         .scenario_name = (char *)(uintptr_t)(slash ? slash + 1 : scenario_path),
         .scenario_text = (char *)(uintptr_t)scenario_text,
+        .seed = seed,
         .digest = digest,
         .steps = steps,
         .steps_count = report->trace_steps,
@@ -60,6 +63,11 @@ bool trace_file_write(const char *path, const struct sim_world *w, const struct 
     bool well = cli_write_file(path, write_trace, &trace);
     free_steps(steps, report->trace_steps);
     return well;
+}
+
+bool trace_file_is(const char *text)
+{
+    return strncmp(text, SIM_TRACE_FIRST_KEY, sizeof SIM_TRACE_FIRST_KEY - 1) == 0;
 }
 
 struct sim_trace *trace_file_read(const char *path)

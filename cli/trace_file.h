@@ -10,7 +10,11 @@
 
 /* Writes the report's trace; complains and returns false when that fails. */
 bool trace_file_write(const char *path, const struct sim_world *w, const struct sim_report *report,
-                      uint64_t digest, const char *scenario_path, const char *scenario_text);
+                      uint64_t seed, uint64_t digest, const char *scenario_path,
+                      const char *scenario_text);
+
+/* Does this text begin as a trace does? */
+bool trace_file_is(const char *text);
 
 /* NULL after a complaint. Free with sim_trace_free(). */
 struct sim_trace *trace_file_read(const char *path);

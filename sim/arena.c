@@ -29,8 +29,12 @@ int sim_arena_open(struct sim_arena *arena, size_t size)
     }
     arena->base = base;
     arena->size = size;
-    arena->line_owner = calloc(size / SIM_LINE, sizeof *arena->line_owner);
-    if (!arena->line_owner) {
+    size_t lines = size / SIM_LINE;
+    arena->line_owner = calloc(lines, sizeof *arena->line_owner);
+    /* All at once: agents keep pointers to their segments, so these must not move. */
+    arena->segments_capacity = lines < UINT16_MAX ? (uint32_t)lines : UINT16_MAX;
+    arena->segments = calloc(arena->segments_capacity, sizeof *arena->segments);
+    if (!arena->line_owner || !arena->segments) {
         sim_arena_close(arena);
         return -ENOMEM;
     }
@@ -52,16 +56,8 @@ void *sim_segment_new(struct sim_arena *arena, const char *name, size_t size,
 {
     size_t space = (size + SIM_LINE - 1) / SIM_LINE * SIM_LINE;
     if (size == 0 || size > UINT32_MAX || space > arena->size - arena->used ||
-        arena->segments_count == UINT16_MAX)
+        arena->segments_count == arena->segments_capacity)
         return NULL;
-    if (arena->segments_count == arena->segments_capacity) {
-        uint32_t capacity = arena->segments_capacity ? arena->segments_capacity * 2 : 32;
-        void *grown = realloc(arena->segments, capacity * sizeof *arena->segments);
-        if (!grown)
-            return NULL;
-        arena->segments = grown;
-        arena->segments_capacity = capacity;
-    }
     uint32_t index = arena->segments_count++;
     arena->segments[index] = (struct sim_segment){
         .name = name,
@@ -180,6 +176,8 @@ const void *sim_arena_old(const struct sim_arena *arena, const struct sim_segmen
 
 const char *sim_arena_check(const struct sim_arena *arena)
 {
+    if (arena->failed)
+        return NULL; /* what was touched since has no record */
     for (uint32_t i = 0; i < arena->segments_count; i++)
         if (hash_segment(arena, &arena->segments[i]) != arena->segments[i].hash)
             return arena->segments[i].name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A scenario: what world to build and what it must reach, as read from YAML. The language is
- * documented in docs/kbtp-scenario.5.scd; scenario.c holds the one schema that reads it.
+ * documented in docs/kbtp-scenario.5.scd; scenario_schema.c holds the one schema of it.
  */
 #ifndef KBTP_SIM_SCENARIO_H
 #define KBTP_SIM_SCENARIO_H
@@ -77,13 +77,5 @@ struct sim_scenario {
 struct sim_scenario *sim_scenario_parse(const char *name, const char *text, size_t length,
                                         char *error, size_t size);
 void sim_scenario_free(struct sim_scenario *scenario);
-
-/*
- * Reads a whole regular file of at most `limit` octets into a new buffer with a final NUL that does
- * not count. Returns 0, or -1 with one line in `error`. A directory, a device, an empty or a larger
- * file is an error that says so.
- */
-int sim_read_file(const char *path, size_t limit, char **text, size_t *length, char *error,
-                  size_t size);
 
 #endif

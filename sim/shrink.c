@@ -5,15 +5,20 @@
 
 #include "sim/replay.h"
 
-#define MAX_COMPLETION 20000u /* steps to a quiescent state, for `stuck` */
-
 /* The shortest failing list so far, and the one that is tried. */
 struct shrink {
     struct sim_world *w;
     const char *property;
-    struct sim_step *best, *wanted, *made;
+    struct sim_step *best, *wanted, *made, *kept;
     uint32_t best_count, made_count, capacity;
+    uint32_t limit; /* more steps than this are of no use */
+    const volatile sig_atomic_t *stop;
 };
+
+static bool stopped(const struct shrink *shrink)
+{
+    return shrink->stop && *shrink->stop;
+}
 
 static bool property_fails(const struct shrink *shrink)
 {
@@ -27,22 +32,45 @@ static bool make_step(struct shrink *shrink, const struct sim_step *step)
     return sim_world_step(shrink->w, step);
 }
 
-/* Makes one step that gets the world on, if there is one. */
-static bool make_any_step(struct shrink *shrink)
+/*
+ * Makes a step and what its agent does then, until something changes or its poll ends. False when
+ * nothing has changed.
+ */
+static bool make_poll(struct shrink *shrink, struct sim_step step)
+{
+    struct sim_world *w = shrink->w;
+    const struct sim_agent *agent = &w->agents[step.agent];
+    while (shrink->made_count < shrink->capacity) {
+        struct sim_step next[SIM_MAX_STEPS];
+        if (!make_step(shrink, &step) || w->effect)
+            return true;
+        if (agent->ops->at_rest(agent) || agent->ops->enabled(agent, next) == 0)
+            return false;
+        step = next[0];
+    }
+    return true;
+}
+
+/*
+ * Gets the world on, if that is possible. A look that finds nothing is taken back: whoever waits
+ * would make it again and again, and the others nothing.
+ */
+static bool make_progress(struct shrink *shrink)
 {
     struct sim_world *w = shrink->w;
     struct sim_step steps[SIM_MAX_STEPS];
     uint32_t count = sim_world_enabled(w, steps);
     for (uint32_t i = 0; i < count; i++) {
+        const struct sim_agent *agent = &w->agents[steps[i].agent];
         if (steps[i].kind == SIM_STEP_FAULT)
             continue;
         size_t mark = sim_arena_mark(&w->arena);
-        uint64_t before = w->arena.hash;
-        make_step(shrink, &steps[i]);
-        if (w->arena.hash != before)
+        uint32_t made = shrink->made_count;
+        bool rests = agent->ops->at_rest(agent);
+        if (make_poll(shrink, steps[i]) || !rests)
             return true;
         sim_arena_undo(&w->arena, mark);
-        shrink->made_count--;
+        shrink->made_count = made;
     }
     return false;
 }
@@ -51,14 +79,11 @@ static bool make_any_step(struct shrink *shrink)
 static void run_to_rest(struct shrink *shrink)
 {
     struct sim_world *w = shrink->w;
-    while (!w->violation.property && shrink->made_count < shrink->capacity) {
-        if (sim_world_quiescent(w)) {
-            sim_world_judge_quiescent(w);
+    while (make_progress(shrink))
+        if (w->violation.property || w->arena.failed || shrink->made_count > shrink->limit)
             return;
-        }
-        if (!make_any_step(shrink))
-            return;
-    }
+    if (sim_world_quiescent(w))
+        sim_world_judge_quiescent(w);
 }
 
 /*
@@ -71,14 +96,14 @@ static bool try_wanted(struct shrink *shrink, uint32_t count, bool as_short)
     size_t mark = sim_arena_mark(&w->arena);
     w->violation.property = NULL;
     shrink->made_count = 0;
-    for (uint32_t i = 0; i < count && !w->violation.property; i++)
+    shrink->limit = as_short ? shrink->best_count : shrink->best_count - 1;
+    bool well = true;
+    for (uint32_t i = 0; i < count && well; i++)
         if (sim_world_is_enabled(w, &shrink->wanted[i]))
-            make_step(shrink, &shrink->wanted[i]);
-    if (!w->violation.property)
+            well = make_step(shrink, &shrink->wanted[i]);
+    if (well)
         run_to_rest(shrink);
-    bool better =
-        property_fails(shrink) && (shrink->made_count < shrink->best_count ||
-                                   (as_short && shrink->made_count == shrink->best_count));
+    bool better = property_fails(shrink) && shrink->made_count <= shrink->limit;
     w->violation.property = NULL;
     sim_arena_undo(&w->arena, mark);
     if (better) {
@@ -104,7 +129,7 @@ static bool remove_steps(struct shrink *shrink)
 {
     uint32_t before = shrink->best_count;
     for (uint32_t chunk = shrink->best_count / 2; chunk >= 1; chunk /= 2)
-        for (uint32_t from = 0; from < shrink->best_count;)
+        for (uint32_t from = 0; from < shrink->best_count && !stopped(shrink);)
             if (!try_without(shrink, from, chunk))
                 from += chunk;
     return shrink->best_count < before;
@@ -135,25 +160,21 @@ static bool try_earlier(struct shrink *shrink, uint32_t from, uint32_t to)
            (shrink->best_count - to) * sizeof *shrink->best);
     if (switches(shrink->wanted, shrink->best_count) >= old_switches)
         return false;
-    struct sim_step *kept = malloc(shrink->best_count * sizeof *kept);
-    if (!kept)
-        return false;
     uint32_t kept_count = shrink->best_count;
-    memcpy(kept, shrink->best, kept_count * sizeof *kept);
+    memcpy(shrink->kept, shrink->best, kept_count * sizeof *shrink->kept);
     bool better = try_wanted(shrink, kept_count, true);
     if (better && shrink->best_count == kept_count &&
         switches(shrink->best, kept_count) >= old_switches) {
-        memcpy(shrink->best, kept, kept_count * sizeof *kept);
+        memcpy(shrink->best, shrink->kept, kept_count * sizeof *shrink->kept);
         better = false;
     }
-    free(kept);
     return better;
 }
 
 static bool join_runs(struct shrink *shrink)
 {
     bool any = false;
-    for (uint32_t from = 1; from < shrink->best_count;) {
+    for (uint32_t from = 1; from < shrink->best_count && !stopped(shrink);) {
         uint32_t to = from + 1;
         while (to < shrink->best_count && shrink->best[to].agent == shrink->best[from].agent)
             to++;
@@ -167,30 +188,35 @@ static bool join_runs(struct shrink *shrink)
     return any;
 }
 
-int sim_shrink(struct sim_world *w, const char *property, struct sim_step *steps, uint32_t *count)
+int sim_shrink(struct sim_world *w, const char *property, struct sim_step *steps, uint32_t *count,
+               const volatile sig_atomic_t *stop)
 {
     if (*count == 0)
         return 0;
     struct shrink shrink = {
-        .w = w, .property = property, .capacity = *count + MAX_COMPLETION, .best_count = *count};
-    /* Steps made beyond those wanted are at most one more than the capacity. */
-    size_t octets = (shrink.capacity + 2u) * sizeof *steps;
+        .w = w, .property = property, .capacity = *count + 1, .best_count = *count, .stop = stop};
+    size_t octets = shrink.capacity * sizeof *steps;
     shrink.best = malloc(octets);
     shrink.wanted = malloc(octets);
     shrink.made = malloc(octets);
+    shrink.kept = malloc(octets);
+    bool well = shrink.best && shrink.wanted && shrink.made && shrink.kept;
     bool counted = w->count_reached;
     w->count_reached = false;
-    if (shrink.best && shrink.wanted && shrink.made) {
+    if (well) {
         memcpy(shrink.best, steps, *count * sizeof *steps);
-        while (remove_steps(&shrink) || join_runs(&shrink))
+        while (!stopped(&shrink) && (remove_steps(&shrink) || join_runs(&shrink)))
             ;
+        well = !w->arena.failed;
+    }
+    w->count_reached = counted;
+    if (well) {
         memcpy(steps, shrink.best, shrink.best_count * sizeof *steps);
         *count = shrink.best_count;
     }
-    w->count_reached = counted;
-    int failed = shrink.best && shrink.wanted && shrink.made ? 0 : -ENOMEM;
     free(shrink.best);
     free(shrink.wanted);
     free(shrink.made);
-    return failed;
+    free(shrink.kept);
+    return well ? 0 : -ENOMEM;
 }

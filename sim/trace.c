@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,29 +43,46 @@ void sim_step_print(const struct sim_world *w, const struct sim_step *step, char
              step_number(step));
 }
 
+/* Has the agent steps of this kind? Only the environment kills, and it does nothing else. */
+static bool has_kind(const struct sim_agent *agent, unsigned kind)
+{
+    return (kind == SIM_STEP_FAULT) == (agent->cpu == NULL);
+}
+
+/* The step of this agent that `word` and `number` tell. */
+static struct sim_step step_of(const struct sim_agent *agent, const char *word, unsigned number)
+{
+    struct sim_step step = {.agent = (uint8_t)agent->index};
+    for (unsigned kind = SIM_STEP_CHOOSE; kind <= SIM_STEP_FAULT; kind++)
+        if (has_kind(agent, kind) && strcmp(word, step_words[kind]) == 0)
+            step.kind = (uint8_t)kind;
+    if (step.kind == SIM_STEP_CHOOSE)
+        step.arg = number;
+    else if (step.kind == SIM_STEP_PIECE)
+        step.piece = (uint8_t)number;
+    else
+        step.queue = (uint8_t)number;
+    return step;
+}
+
 bool sim_step_parse(const struct sim_world *w, const char *text, struct sim_step *step)
 {
-    char name[SIM_MAX_NAME + 2], word[16];
-    unsigned number;
-    int end = 0;
-    if (sscanf(text, "%16s %15s %u%n", name, word, &number, &end) != 3 || text[end] != 0)
+    char name[SIM_MAX_NAME + 2], word[16], printed[SIM_MAX_NAME + 32];
+    const char *digits = strrchr(text, ' ');
+    if (sscanf(text, "%16s %15s", name, word) != 2 || !digits)
         return false;
-    *step = (struct sim_step){0};
+    unsigned number = (unsigned)strtoul(digits, NULL, 10);
     for (uint32_t i = 0; i < w->agents_count; i++) {
         if (strcmp(w->agents[i].name, name) != 0)
             continue;
-        step->agent = (uint8_t)i;
-        for (uint8_t kind = SIM_STEP_CHOOSE; kind <= SIM_STEP_FAULT; kind++)
-            if (strcmp(word, step_words[kind]) == 0)
-                step->kind = kind;
+        *step = step_of(&w->agents[i], word, number);
+        if (step->kind == 0)
+            continue;
+        /* sscanf and strtoul are lenient with spaces and numbers. */
+        sim_step_print(w, step, printed, sizeof printed);
+        return strcmp(printed, text) == 0;
     }
-    if (step->kind == SIM_STEP_CHOOSE)
-        step->arg = number;
-    else if (step->kind == SIM_STEP_PIECE)
-        step->piece = (uint8_t)number;
-    else
-        step->queue = (uint8_t)number;
-    return step->kind != 0 && step_number(step) == number;
+    return false;
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -72,66 +90,192 @@ bool sim_step_parse(const struct sim_world *w, const char *text, struct sim_step
 static const char *const memories[] = {"sc", "tso", "relaxed"};
 static const char *const orders[] = {"any", "ascending", "descending"};
 
-/* A double-quoted YAML string on one line. */
-static void write_quoted(FILE *out, const char *key, const char *text)
+/* The file's text. (open_memstream() does not tell when it has found no memory.) */
+struct buffer {
+    char *text;
+    size_t length, size;
+    bool failed; /* no memory: the text is of no use */
+};
+
+static void put(struct buffer *buffer, const char *octets, size_t count)
 {
-    fprintf(out, "%s: \"", key);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', out);
-        if ((unsigned char)*text >= 0x20)
-            fputc(*text, out);
+    size_t size = buffer->size ? buffer->size : 4096;
+    while (size - buffer->length < count)
+        size *= 2;
+    if (size != buffer->size) {
+        char *grown = buffer->failed ? NULL : realloc(buffer->text, size);
+        if (!grown) {
+            buffer->failed = true;
+            return;
+        }
+        buffer->text = grown;
+        buffer->size = size;
     }
-    fputs("\"\n", out);
+    memcpy(buffer->text + buffer->length, octets, count);
+    buffer->length += count;
+}
+
+static void put_text(struct buffer *out, const char *text)
+{
+    put(out, text, strlen(text));
+}
+
+/* A short text. */
+static void put_format(struct buffer *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void put_format(struct buffer *out, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    put_text(out, text);
+}
+
+/* The octets of the character that `text` starts with, and its number; 0 if it is not UTF-8. */
+static size_t character(const char *text, uint32_t *code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned char first = (unsigned char)text[0];
+    size_t count = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if ((first >= 0x80 && first < 0xc2) || first > 0xf4)
+        return 0;
+    *code = count == 1 ? first : first & (0x7fu >> count);
+    for (size_t i = 1; i < count; i++) {
+        unsigned char next = (unsigned char)text[i]; /* a final NUL ends this */
+        if ((next & 0xc0) != 0x80)
+            return 0;
+        *code = *code << 6 | (next & 0x3f);
+    }
+    bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
+    return *code < least[count] || *code > 0x10ffff || surrogate ? 0 : count;
+}
+
+/* YAML has these only as escapes: NEL, LS and PS would break the line, others are not allowed. */
+static bool needs_escape(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029 ||
+           code == 0xfeff || code == 0xfffe || code == 0xffff;
+}
+
+/* A double-quoted string in one line. What is not UTF-8 (in a file name) is replaced. */
+static void write_quoted(struct buffer *out, const char *text)
+{
+    put_text(out, "\"");
+    for (size_t count; *text; text += count) {
+        uint32_t code;
+        count = character(text, &code);
+        if (count == 0) {
+            put_text(out, "\xef\xbf\xbd"); /* U+FFFD */
+            count = 1;
+        } else if (needs_escape(code)) {
+            put_format(out, code < 0x100 ? "\\x%02" PRIX32 : "\\u%04" PRIX32, code);
+        } else {
+            if (code == '"' || code == '\\')
+                put_text(out, "\\");
+            put(out, text, count);
+        }
+    }
+    put_text(out, "\"\n");
 }
 
 /* A literal block that keeps every line as it is. */
-static void write_literal(FILE *out, const char *key, const char *text)
+static void write_literal(struct buffer *out, const char *text)
 {
-    fprintf(out, "%s: |2%s\n", key, text[0] && text[strlen(text) - 1] == '\n' ? "+" : "-");
+    put_text(out, text[0] && text[strlen(text) - 1] == '\n' ? "|2+\n" : "|2-\n");
     while (*text) {
         size_t line = strcspn(text, "\n");
-        fprintf(out, "  %.*s\n", (int)line, text);
+        put_text(out, "  ");
+        put(out, text, line);
+        put_text(out, "\n");
         text += line + (text[line] == '\n');
     }
 }
 
-static void write_body(FILE *out, const struct sim_trace *trace)
+enum form { FORM_LITERAL, FORM_QUOTED, FORM_NONE };
+
+/* In which form YAML holds the whole text, the readable one if it can. */
+static enum form form_of(const char *text)
 {
-    fputs(FIRST_LINE, out);
-    write_quoted(out, "version", trace->version);
-    write_quoted(out, "mutant", trace->mutant);
-    write_quoted(out, "property", trace->property);
-    write_quoted(out, "what", trace->what);
-    fprintf(out, "memory: %s\nstore_buffer: %" PRIu32 "\ntear: %" PRIu32 "\ndma_order: %s\n",
-            memories[trace->machine.memory], trace->machine.store_buffer, trace->machine.tear,
-            orders[trace->machine.dma_order]);
-    fprintf(out, "private_steps: %s\nmerged_drains: %s\n",
-            trace->stepping.private_steps ? "true" : "false",
-            trace->stepping.merged_drains ? "true" : "false");
-    fprintf(out, "digest: \"0x%016" PRIx64 "\"\n", trace->digest);
-    write_quoted(out, "scenario_name", trace->scenario_name);
-    write_literal(out, "scenario", trace->scenario_text);
-    fputs("steps:\n", out);
-    for (unsigned i = 0; i < trace->steps_count; i++)
-        fprintf(out, "- %s\n", trace->steps[i]);
+    enum form form = FORM_LITERAL;
+    for (size_t count; *text; text += count) {
+        uint32_t code;
+        count = character(text, &code);
+        if (count == 0)
+            return FORM_NONE;
+        if (needs_escape(code) && code != '\n' && code != '\t')
+            form = FORM_QUOTED;
+    }
+    return form;
+}
+
+static void write_string(struct buffer *out, const char *key, const char *text)
+{
+    put_format(out, "%s: ", key);
+    write_quoted(out, text);
+}
+
+static void write_steps(struct buffer *out, const struct sim_trace *trace)
+{
+    put_text(out, trace->steps_count != 0 ? "steps:\n" : "steps: []\n");
+    for (unsigned i = 0; i < trace->steps_count; i++) {
+        put_text(out, "- ");
+        if (trace->steps[i][0] == '-') { /* an agent may have this name, and YAML lists begin so */
+            write_quoted(out, trace->steps[i]);
+            continue;
+        }
+        put_text(out, trace->steps[i]);
+        put_text(out, "\n");
+    }
+}
+
+static void write_body(struct buffer *out, const struct sim_trace *trace, enum form form)
+{
+    put_text(out, FIRST_LINE);
+    write_string(out, "version", trace->version);
+    write_string(out, "mutant", trace->mutant);
+    write_string(out, "property", trace->property);
+    write_string(out, "what", trace->what);
+    put_format(out, "memory: %s\nstore_buffer: %" PRIu32 "\ntear: %" PRIu32 "\ndma_order: %s\n",
+               memories[trace->machine.memory], trace->machine.store_buffer, trace->machine.tear,
+               orders[trace->machine.dma_order]);
+    put_format(out, "private_steps: %s\nmerged_drains: %s\n",
+               trace->stepping.private_steps ? "true" : "false",
+               trace->stepping.merged_drains ? "true" : "false");
+    put_format(out, "seed: %" PRIu64 "\n", trace->seed);
+    put_format(out, "digest: \"0x%016" PRIx64 "\"\n", trace->digest);
+    write_string(out, "scenario_name", trace->scenario_name);
+    put_text(out, "scenario: ");
+    if (form == FORM_LITERAL)
+        write_literal(out, trace->scenario_text);
+    else
+        write_quoted(out, trace->scenario_text);
+    write_steps(out, trace);
+}
+
+static void print_checksum(char line[CHECKSUM_LINE + 1], uint64_t sum)
+{
+    snprintf(line, CHECKSUM_LINE + 1, CHECKSUM_KEY "%016" PRIx64 "\"\n", sum);
 }
 
 int sim_trace_write(FILE *out, const struct sim_trace *trace)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *body = open_memstream(&text, &length);
-    if (!body)
-        return -errno;
-    write_body(body, trace);
-    if (fclose(body) != 0) {
-        free(text);
-        return -ENOMEM;
+    enum form form = form_of(trace->scenario_text);
+    if (form == FORM_NONE)
+        return -EILSEQ; /* no scenario either */
+    struct buffer body = {0};
+    char checksum[CHECKSUM_LINE + 1];
+    write_body(&body, trace, form);
+    if (!body.failed) {
+        print_checksum(checksum, XXH64(body.text, body.length, 0));
+        fwrite(body.text, 1, body.length, out);
+        fputs(checksum, out);
     }
-    fwrite(text, 1, length, out);
-    fprintf(out, CHECKSUM_KEY "%016" PRIx64 "\"\n", (uint64_t)XXH64(text, length, 0));
-    free(text);
+    free(body.text);
+    if (body.failed)
+        return -ENOMEM;
     return fflush(out) != 0 || ferror(out) ? -EIO : 0;
 }
 
@@ -140,6 +284,7 @@ int sim_trace_write(FILE *out, const struct sim_trace *trace)
 /* The schema's view; `raw` so that numbers are checked here. */
 struct raw_trace {
     uint32_t format;
+    uint64_t seed;
     char *version, *mutant, *property, *what, *scenario_name, *scenario, *digest, *checksum;
     int memory, dma_order;
     uint32_t store_buffer, tear;
@@ -169,6 +314,7 @@ static const cyaml_schema_field_t trace_fields[] = {
     CYAML_FIELD_ENUM("dma_order", CYAML_FLAG_STRICT, struct raw_trace, dma_order, order_values, 3),
     CYAML_FIELD_BOOL("private_steps", CYAML_FLAG_DEFAULT, struct raw_trace, private_steps),
     CYAML_FIELD_BOOL("merged_drains", CYAML_FLAG_DEFAULT, struct raw_trace, merged_drains),
+    CYAML_FIELD_UINT("seed", CYAML_FLAG_DEFAULT, struct raw_trace, seed),
     STRING(digest),
     STRING(scenario_name),
     STRING(scenario),
@@ -197,15 +343,16 @@ static bool check_sum(const char *name, const char *text, size_t length, char *e
                  name, FORMAT);
         return false;
     }
-    size_t body = length - CHECKSUM_LINE;
-    uint64_t sum;
-    if (length < CHECKSUM_LINE || text[body - 1] != '\n' ||
-        sscanf(text + body, CHECKSUM_KEY "%16" SCNx64 "\"\n", &sum) != 1) {
+    size_t body = length - CHECKSUM_LINE, key = sizeof CHECKSUM_KEY - 1;
+    if (length < sizeof FIRST_LINE - 1 + CHECKSUM_LINE || text[body - 1] != '\n' ||
+        memcmp(text + body, CHECKSUM_KEY, key) != 0 || memcmp(text + length - 2, "\"\n", 2) != 0) {
         snprintf(error, size,
                  "%s: the trace is cut off: its last line must be `checksum`; make it again", name);
         return false;
     }
-    if (sum != XXH64(text, body, 0)) {
+    char expected[CHECKSUM_LINE + 1];
+    print_checksum(expected, XXH64(text, body, 0));
+    if (memcmp(text + body, expected, CHECKSUM_LINE) != 0) {
         snprintf(error, size,
                  "%s: the trace was changed after it was written (checksum); make it again", name);
         return false;
@@ -215,8 +362,10 @@ static bool check_sum(const char *name, const char *text, size_t length, char *e
 
 static bool parse_digest(const char *text, uint64_t *digest)
 {
-    int end = 0;
-    return sscanf(text, "0x%16" SCNx64 "%n", digest, &end) == 1 && text[end] == 0;
+    char printed[sizeof "0x" + 16];
+    *digest = strtoull(text, NULL, 16);
+    snprintf(printed, sizeof printed, "0x%016" PRIx64, *digest);
+    return strcmp(printed, text) == 0; /* strtoull is lenient */
 }
 
 static bool is_legal(const struct raw_trace *raw, uint64_t *digest)
@@ -243,6 +392,7 @@ static struct sim_trace *take_over(struct raw_trace *raw, uint64_t digest)
         .what = raw->what,
         .scenario_name = raw->scenario_name,
         .scenario_text = raw->scenario,
+        .seed = raw->seed,
         .digest = digest,
         .steps = raw->steps,
         .steps_count = raw->steps_count,
@@ -262,12 +412,13 @@ struct sim_trace *sim_trace_parse(const char *name, const char *text, size_t len
     uint64_t digest = 0;
     cyaml_err_t failed = cyaml_load_data((const uint8_t *)text, length, &reading, &trace_schema,
                                          (cyaml_data_t **)&raw, NULL);
-    struct sim_trace *trace = NULL;
-    if (failed == CYAML_OK && is_legal(raw, &digest))
-        trace = take_over(raw, digest);
+    bool legal = failed == CYAML_OK && is_legal(raw, &digest);
+    struct sim_trace *trace = legal ? take_over(raw, digest) : NULL;
     if (!trace) {
         snprintf(error, size, "%s: not a trace that this program can read: %s", name,
-                 failed == CYAML_OK ? "a value is out of its range" : cyaml_strerror(failed));
+                 failed  ? cyaml_strerror(failed)
+                 : legal ? "no memory for it"
+                         : "a value is out of its range");
         if (raw)
             cyaml_free(&reading, &trace_schema, raw, 0);
     }

@@ -17,6 +17,8 @@
 
 #define SIM_MAX_TRACE_OCTETS (UINT32_C(16) << 20)
 
+#define SIM_TRACE_FIRST_KEY "kbtp_trace:"
+
 struct sim_trace {
     char *version; /* of the program that wrote it */
     char *mutant;  /* "none" or a name */
@@ -26,6 +28,7 @@ struct sim_trace {
     char *what;
     char *scenario_name; /* file name without directories */
     char *scenario_text;
+    uint64_t seed;   /* of the search that found it */
     uint64_t digest; /* of the replay */
     char **steps;    /* "X access": agent, what, number */
     unsigned steps_count;

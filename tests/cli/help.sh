@@ -40,15 +40,15 @@ for command in explore replay; do
     same $command $command missing -h
     same $command $command --json --help missing
 
-    # What help names is known; what needs a value says so.
-    for option in $(grep -oE -- '--[a-z][a-z-]*' $command | sort -u); do
-        kbtp $command $option
-        check "help names $option, which is known" eval '! grep -q "no option" "$err"'
-    done
-    check 'every option of cli.md that has come' grep -q -- '--json' $command
+    # What help names is known: at most a value is missing.
+    grep -oE -- '--[a-z][a-z-]*' $command | sort -u >options
+    while read -r option; do
+        kbtp $command "$option"
+        check "$option is known" lacks "$err" 'there is no option'
+    done <options
 done
-for option in mode seed max-states max-seconds max-memory execution memory tear dma-order check-commute \
-    mutant trace json; do
+for option in mode seed max-states max-seconds max-memory execution memory tear dma-order \
+    check-commute mutant trace json; do
     says explore "--$option"
 done
 for option in until msc json; do
@@ -63,7 +63,7 @@ check "version $version" [ "$(cat "$out")" = "kbtp $version" ]
 
 for patch in "$SOURCE"/tests/mutants/*.patch; do
     basename "$patch" .patch
-done >patches
+done | sort >patches
 same patches explore --mutant list
 same patches explore --mutant list scenario
 same patches explore --mutant=list

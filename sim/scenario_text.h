@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The text of a scenario while it is read: its YAML events, where its keys stand, and complaints
+ * about it. Included by sim/scenario*.c only.
+ *
+ * A path is the way from the top of the scenario, whose path is empty, to a key or a list entry:
+ * "allocators[1].agent". Keys with unusual characters stand in quotes, so that no two places have
+ * the same path.
+ */
+#ifndef KBTP_SIM_SCENARIO_TEXT_H
+#define KBTP_SIM_SCENARIO_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <yaml.h>
+
+#include "sim/scenario.h"
+#include "sim/scenario_line.h"
+
+/* The most keys and list entries of a scenario: its own keys, then entries with their keys. */
+#define SIM_MAX_KEYS 32u
+#define SIM_MAX_MARKS \
+    (SIM_MAX_KEYS + 4u * SIM_MAX_ALLOCATORS + 2u * SIM_MAX_FREERS + SIM_MAX_MUST_REACH)
+
+/* Keys are plain, and names legal, if they have no others. */
+#define SIM_NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+#define SIM_NO_MEMORY "cannot be read (out of memory), give this program more memory"
+
+/* Both are counted from one. */
+struct sim_place {
+    size_t line;
+    size_t column; /* in characters */
+};
+
+extern const struct sim_place sim_top_of_text;
+
+/* Where a key or list entry stands. */
+struct sim_mark {
+    struct sim_string path;
+    struct sim_place place;
+};
+
+struct sim_text {
+    const char *name; /* what messages call it */
+    const char *octets;
+    size_t length;
+    char *error; /* where complaints go */
+    size_t error_size;
+    struct sim_mark marks[SIM_MAX_MARKS];
+    unsigned marks_count;
+};
+
+/*
+ * A walk over the events of the text, but for starts of the stream and ends of documents. It sets
+ * `event`; who walks sets path and place.
+ */
+struct sim_walk {
+    struct sim_text *text;
+    yaml_parser_t parser;
+    yaml_event_t event;
+    struct sim_string path;
+    struct sim_place place;
+};
+
+void sim_path_add_key(struct sim_string *path, const char *key);
+void sim_path_add_entry(struct sim_string *path, unsigned index);
+
+/*
+ * Writes "NAME:LINE:COLUMN: PATH: what is wrong, what to do" as the error line. An empty path: it
+ * is about the whole. Always false, so that what checks something can end with it.
+ */
+bool sim_complain_at(const struct sim_text *text, struct sim_place place, const char *path,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The same, at the mark that has this path. */
+bool sim_complain(const struct sim_text *text, const char *path, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* These complain when they return false. A walk that was opened has to be closed. */
+bool sim_walk_open(struct sim_walk *walk, struct sim_text *text);
+bool sim_walk_next(struct sim_walk *walk);
+void sim_walk_close(struct sim_walk *walk);
+
+/* Where the present event starts. */
+struct sim_place sim_walk_place(const struct sim_walk *walk);
+/* Remembers where the present path is. */
+void sim_walk_mark(const struct sim_walk *walk);
+
+#endif

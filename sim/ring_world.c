@@ -34,6 +34,13 @@ int sim_ring_reach_index(const char *name)
     return -1;
 }
 
+void sim_ring_reach_list(char *out, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < RING_REACH_COUNT && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", reach_names[i]);
+}
+
 /* ---- ghost records ------------------------------------------------------------------------ */
 
 static void slot_wrote(struct sim_world *w, const char *slot)

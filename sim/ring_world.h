@@ -114,5 +114,7 @@ void sim_ring_describe_entry(const struct sim_world *w, uint32_t number, char *o
 int sim_ring_world_build(struct sim_world *w);
 /* Index of a must_reach name of ring worlds, or -1. */
 int sim_ring_reach_index(const char *name);
+/* All of them, with commas between. */
+void sim_ring_reach_list(char *out, size_t size);
 
 #endif

@@ -175,13 +175,13 @@ static bool take_must_reach(const struct sim_text *text, struct sim_raw_scenario
     s->must_reach_count = raw->must_reach_count;
     raw->must_reach = NULL;
     raw->must_reach_count = 0;
+    char names[256];
+    sim_ring_reach_list(names, sizeof names);
     for (unsigned i = 0; i < s->must_reach_count; i++)
         if (sim_ring_reach_index(s->must_reach[i]) < 0)
             return sim_complain(text, entry_path("must_reach", i, NULL).text,
-                                "%s is not known here, write wait, deferral, two-deferrals, "
-                                "deferred-write, unconfirmed, ring-wrap, ticket-wrap, "
-                                "generation-wrap, load-before-store, quota-full or crash",
-                                sim_quoted(s->must_reach[i]).text);
+                                "%s is not known here, write one of %s",
+                                sim_quoted(s->must_reach[i]).text, names);
     return true;
 }
 

@@ -75,7 +75,7 @@ exhaustive max-states x -1 0 1k 18446744073709551616
 random runs 0 -1
 pct pct-depth 0 33
 exhaustive store-buffer 0 17
-exhaustive max-memory 0 -1 1.5MiB 1K 1MB 1mib MiB 16777216TiB 18446744073709551616
+exhaustive max-memory 0 -1 1 1MiB 1.5MiB 1K 1MB 1mib MiB 16777216TiB 18446744073709551616
 exhaustive max-seconds 0 0s -1 -1s nan inf 1e400 s 1x 1S
 exhaustive mode exhaustiv
 exhaustive memory TSO x86

@@ -69,7 +69,7 @@ check 'no trace of what is vacuous' [ ! -e unused ]
 json 3 '.result == "incomplete" and .bound == "states" and .states >= 100 and .states <= 101 and
     .trace == null' small.yaml --max-states 100
 json 3 '.result == "incomplete" and .bound == "memory" and .states > 0' \
-    endless.yaml --max-memory 1MiB
+    endless.yaml --max-memory 4MiB
 for options in '' --exact; do
     # shellcheck disable=SC2086 # words
     json 3 '.bound == "memory" and .states > 10000 and .memory_octets < 5 * 1024 * 1024' \
@@ -105,7 +105,7 @@ for mode in random pct; do
     json 1 '.result == "violation" and .property == "slot-not-overwritten"' \
         small.yaml --mutant no-deferral --mode $mode
 done
-json 0 '.seed > 18446744073709500000' "${walks[@]}" --seed 18446744073709551615
+json 0 ".seed == 9223372036854775807" "${walks[@]}" --seed 9223372036854775807
 
 same='[.states, .transitions, .digest, .depth_max, .reached, .quiescent_digest]'
 alike() { # SCENARIO: whole states and fingerprints, once and again, give the same

@@ -617,17 +617,14 @@ static void test_names(void)
     sim_scenario_free(parse(HEAD ALLOCATORS "freers: [{name: x}]\n"));
 }
 
-static const char unknown_event[] = "8:25: must_reach[1]: 'waits' is not known here, write ";
+static const char unknown_event[] = "8:25: must_reach[1]: 'waits' is not known here, write one of ";
 
 /* The names that a message lists, and that an exploration counts, are one list. */
 static void test_events(void)
 {
     refuse(MINIMAL "must_reach: [deferral,  waits, wait]\n", unknown_event);
     char names[256], text[512];
-    snprintf(names, sizeof names, "%s", strstr(error, "write ") + strlen("write "));
-    char *last = strstr(names, " or ");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(last);
-    memcpy(last, "  , ", 4);
+    snprintf(names, sizeof names, "%s", strstr(error, "one of ") + strlen("one of "));
     snprintf(text, sizeof text, MINIMAL "must_reach: [%s]\n", names);
     struct sim_scenario *s = parse(text);
     CU_ASSERT_EQUAL_FATAL(s->must_reach_count, RING_REACH_COUNT);

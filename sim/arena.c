@@ -162,16 +162,18 @@ void sim_arena_undo(struct sim_arena *arena, size_t mark)
     arena->undo_start = arena->undo_used;
 }
 
-const void *sim_arena_old(const struct sim_arena *arena, const struct sim_segment *segment)
+void *sim_arena_save(const struct sim_arena *arena)
 {
-    uint32_t index = (uint32_t)(segment - arena->segments);
-    for (size_t end = arena->undo_used; end > arena->undo_start;) {
-        struct undo_record record = record_before(arena, end);
-        end -= record.size + sizeof record;
-        if (record.segment == index)
-            return arena->undo + end;
-    }
-    return NULL;
+    void *saved = malloc(arena->used);
+    if (saved)
+        memcpy(saved, arena->base, arena->used);
+    return saved;
+}
+
+void sim_arena_restore(struct sim_arena *arena, const void *saved)
+{
+    memcpy(arena->base, saved, arena->used);
+    sim_arena_seal(arena);
 }
 
 const char *sim_arena_check(const struct sim_arena *arena)

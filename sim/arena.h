@@ -95,8 +95,16 @@ void sim_arena_commit(struct sim_arena *arena);
 /* Takes back everything since `mark`. */
 void sim_arena_undo(struct sim_arena *arena, size_t mark);
 
-/* The old octets of a segment that the running step touched. */
-const void *sim_arena_old(const struct sim_arena *arena, const struct sim_segment *segment);
+/*
+ * For runs too long to be undone step by step: a copy of everything (NULL when there is no memory;
+ * free() it), to go back to it, and to forget how to undo the steps since `mark`.
+ */
+void *sim_arena_save(const struct sim_arena *arena);
+void sim_arena_restore(struct sim_arena *arena, const void *saved);
+static inline void sim_arena_forget(struct sim_arena *arena, size_t mark)
+{
+    arena->undo_used = arena->undo_start = mark;
+}
 
 /* Rehashes all; the name of a segment that changed without being touched, or NULL. */
 const char *sim_arena_check(const struct sim_arena *arena);

@@ -5,6 +5,9 @@
 
 #include "sim/replay.h"
 
+/* What shrinking may cost: long lists stay longer than they need be, but come to an end. */
+#define MAX_STEPS_MADE UINT64_C(30000000)
+
 /* The shortest failing list so far, and the one that is tried. */
 struct shrink {
     struct sim_world *w;
@@ -12,12 +15,13 @@ struct shrink {
     struct sim_step *best, *wanted, *made, *kept;
     uint32_t best_count, made_count, capacity;
     uint32_t limit; /* more steps than this are of no use */
+    uint64_t steps_made;
     const volatile sig_atomic_t *stop;
 };
 
 static bool stopped(const struct shrink *shrink)
 {
-    return shrink->stop && *shrink->stop;
+    return (shrink->stop && *shrink->stop) || shrink->steps_made > MAX_STEPS_MADE;
 }
 
 static bool property_fails(const struct shrink *shrink)
@@ -29,6 +33,7 @@ static bool property_fails(const struct shrink *shrink)
 static bool make_step(struct shrink *shrink, const struct sim_step *step)
 {
     shrink->made[shrink->made_count++] = *step;
+    shrink->steps_made++;
     return sim_world_step(shrink->w, step);
 }
 

@@ -13,7 +13,7 @@
 #include "sim/random.h"
 #include "sim/visited.h"
 
-#define MAX_WALK_STEPS 100000u /* a longer walk does not end by itself */
+#define MAX_WALK_STEPS 10000000u /* a longer walk does not end by itself */
 #define MAX_CHANGES 32u
 #define MAX_FRUITLESS 16u           /* steps on end without effect, then others go on */
 #define ACTORS (2 * SIM_MAX_AGENTS) /* an agent's polls and its store buffer */
@@ -149,6 +149,7 @@ static bool walk_once(struct sim_search *search, struct walk *walk)
             pct_after(walk, w, &steps[at]);
         if (!count_state(search) || !sim_search_goes_on(search))
             return false;
+        sim_arena_forget(&w->arena, 0);
     }
     if (walk->count == MAX_WALK_STEPS)
         sim_violate(w, "comes-to-rest", "a walk of %u steps did not end", MAX_WALK_STEPS);
@@ -164,14 +165,18 @@ int sim_walk(struct sim_search *search)
     struct sim_report *report = search->report;
     struct sim_world *w = search->w;
     struct walk walk = {0};
+    void *start = sim_arena_save(&w->arena);
+    if (!start)
+        return -ENOMEM;
     bool goes_on = count_state(search);
     for (uint64_t run = 0; goes_on && run < search->options->runs; run++) {
-        size_t mark = sim_arena_mark(&w->arena);
         walk_begin(&walk, search->options, run, report->depth_max);
         goes_on = walk_once(search, &walk);
         report->runs += goes_on;
-        sim_arena_undo(&w->arena, mark);
+        sim_arena_forget(&w->arena, 0);
+        sim_arena_restore(&w->arena, start);
     }
+    free(start);
     if (goes_on)
         report->result = sim_all_reached(w->scenario, w->reached) ? SIM_OK : SIM_VACUOUS;
     if (report->result == SIM_VIOLATION) {

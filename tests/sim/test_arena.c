@@ -288,19 +288,25 @@ static void a_write_without_touch_is_named(void)
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-static void a_step_shows_its_old_octets(void)
+static void what_is_saved_comes_back(void)
 {
     struct fixture f;
     set_up(&f);
-    const struct sim_segment *written = &f.arena.segments[2], *other = &f.arena.segments[3];
+    uint64_t hash = f.arena.hash;
+    void *saved = sim_arena_save(&f.arena);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(saved);
+    size_t mark = sim_arena_mark(&f.arena);
     write_octet(&f, 2, 0, 1);
-    write_octet(&f, 2, 0, 2);
-    const char *old = sim_arena_old(&f.arena, written);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(old);
-    CU_ASSERT_EQUAL(old[0], 1);
-    CU_ASSERT_PTR_NULL(sim_arena_old(&f.arena, other));
-    sim_arena_begin(&f.arena);
-    CU_ASSERT_PTR_NULL(sim_arena_old(&f.arena, written));
+    sim_arena_commit(&f.arena);
+    CU_ASSERT_NOT_EQUAL(f.arena.hash, hash);
+    sim_arena_forget(&f.arena, mark);
+    uint64_t changed = f.arena.hash;
+    sim_arena_undo(&f.arena, mark); /* nothing is left to undo */
+    CU_ASSERT_EQUAL(f.arena.hash, changed);
+    sim_arena_restore(&f.arena, saved);
+    CU_ASSERT_EQUAL(f.arena.hash, hash);
+    CU_ASSERT_PTR_NULL(sim_arena_check(&f.arena));
+    free(saved);
     tear_down(&f);
 }
 
@@ -459,7 +465,7 @@ int main(void)
          what_follows_from_state_is_undone_but_not_hashed},
         {"constants are no state", constants_are_no_state},
         {"a write without touch is named", a_write_without_touch_is_named},
-        {"a step shows its old octets", a_step_shows_its_old_octets},
+        {"what is saved comes back", what_is_saved_comes_back},
         {"touching again saves nothing", touching_again_saves_nothing},
         {"a step is undone before its commit", a_step_is_undone_before_its_commit},
         {"marks nest", marks_nest},

@@ -22,11 +22,14 @@
 
 /* ---- allocations that fail ------------------------------------------------------------------ */
 
+/* ThreadSanitizer allocates before it can watch anything. */
+#define EARLY __attribute__((no_sanitize("thread")))
+
 #define REAL(type, name, ...) \
     extern type __libc_##name(__VA_ARGS__) __attribute__((weak)); \
     extern type __interceptor_##name(__VA_ARGS__) __attribute__((weak)); \
     typedef type real_##name(__VA_ARGS__); \
-    static real_##name *name##_of(void) \
+    EARLY static real_##name *name##_of(void) \
     { \
         return __interceptor_##name ? __interceptor_##name : __libc_##name; \
     }
@@ -42,7 +45,7 @@ static unsigned count, fail_at; /* allocations while armed; the first to fail, f
 static long blocks;             /* that are not freed yet */
 static size_t mapped;           /* octets */
 
-static bool must_fail(void)
+EARLY static bool must_fail(void)
 {
     if (!armed)
         return false;
@@ -53,21 +56,21 @@ static bool must_fail(void)
     return fails;
 }
 
-void *malloc(size_t size)
+EARLY void *malloc(size_t size)
 {
     void *memory = must_fail() ? NULL : malloc_of()(size);
     blocks += memory != NULL;
     return memory;
 }
 
-void *calloc(size_t members, size_t size)
+EARLY void *calloc(size_t members, size_t size)
 {
     void *memory = must_fail() ? NULL : calloc_of()(members, size);
     blocks += memory != NULL;
     return memory;
 }
 
-void *realloc(void *old, size_t size)
+EARLY void *realloc(void *old, size_t size)
 {
     if (size != 0 && must_fail())
         return NULL;
@@ -77,20 +80,20 @@ void *realloc(void *old, size_t size)
     return memory;
 }
 
-void free(void *memory)
+EARLY void free(void *memory)
 {
     blocks -= memory != NULL;
     free_of()(memory);
 }
 
-char *strdup(const char *text)
+EARLY char *strdup(const char *text)
 {
     size_t size = strlen(text) + 1;
     char *copy = malloc(size);
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
-void *mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)
+EARLY void *mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)
 {
     if (must_fail())
         return MAP_FAILED;
@@ -100,7 +103,7 @@ void *mmap(void *at, size_t size, int protection, int flags, int file, off_t off
     return (void *)got; /* -1 is MAP_FAILED */
 }
 
-int munmap(void *at, size_t size)
+EARLY int munmap(void *at, size_t size)
 {
     long failed = syscall(SYS_munmap, at, size);
     if (failed == 0)

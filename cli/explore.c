@@ -59,7 +59,7 @@ struct explore_options {
     bool json, runs_given, pct_depth_given;
 };
 
-/* ---- options -------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------- */
 
 static const char *const modes[] = {"exhaustive", "random", "pct", NULL};
 static const char *const memories[] = {"sc", "tso", "relaxed", NULL};
@@ -239,7 +239,7 @@ static bool options_agree(const struct explore_options *o)
     return false;
 }
 
-/* ---- progress and interruption ---------------------------------------------------------------- */
+/* ---- progress and interruption ----------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupted;
 
@@ -269,7 +269,7 @@ static void show_progress(void *context, const struct sim_progress *p)
     fflush(stderr);
 }
 
-/* ---- what is printed -------------------------------------------------------------------------- */
+/* ---- what is printed --------------------------------------------------------------------- */
 
 /* A finished search and all that was made of it. */
 struct outcome {
@@ -432,7 +432,7 @@ static void print_properties(const struct outcome *o)
     }
 }
 
-/* ---- a violation ------------------------------------------------------------------------------ */
+/* ---- a violation ------------------------------------------------------------------------- */
 
 static int draw(struct sim_world *w, const struct outcome *o)
 {
@@ -491,7 +491,7 @@ static bool print_violation(struct sim_world *w, struct outcome *o)
     return true;
 }
 
-/* ---- the command ------------------------------------------------------------------------------ */
+/* ---- the command ------------------------------------------------------------------------- */
 
 static void override(struct sim_machine *machine, const struct explore_options *o)
 {

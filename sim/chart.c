@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/chart_draw.h"
+#include "sim/utf8.h"
 
 void chart_init(struct chart *chart)
 {
@@ -49,38 +50,15 @@ struct chart_row *chart_add_row(struct chart *chart)
     return memset(&chart->rows[chart->rows_count++], 0, sizeof *chart->rows);
 }
 
-/* RFC 3629: the shortest form only, no surrogates, nothing above U+10FFFF. */
-static uint32_t decode(const unsigned char *at, unsigned *length)
-{
-    static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
-    uint32_t point = at[0];
-    unsigned octets = point < 0x80 ? 1 : point < 0xc2 ? 0 : point < 0xe0 ? 2 : point < 0xf0 ? 3 : 4;
-    *length = 1;
-    if (octets == 1)
-        return point;
-    if (octets == 0 || point > 0xf4)
-        return CHART_UNPRINTABLE;
-    point &= 0x7fu >> octets;
-    for (unsigned i = 1; i < octets; i++) {
-        if ((at[i] & 0xc0) != 0x80) /* the final NUL included */
-            return CHART_UNPRINTABLE;
-        point = point << 6 | (at[i] & 0x3f);
-    }
-    if (point < lowest[octets] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
-        return CHART_UNPRINTABLE;
-    *length = octets;
-    return point;
-}
-
 uint32_t chart_next_char(const char **text)
 {
-    unsigned length;
-    uint32_t point = decode((const unsigned char *)*text, &length);
+    unsigned octets;
+    uint32_t point = sim_utf8(*text, SIZE_MAX, &octets);
     if (point == 0)
         return 0;
-    *text += length;
-    /* Controls would move a terminal's cursor, and XML 1.0 2.2 has none of these. */
-    if (point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0xfffe || point == 0xffff)
+    *text += octets;
+    /* XML 1.0 2.2 has no controls either, and none of the last two. */
+    if (sim_utf8_is_control(point) || point == 0xfffe || point == 0xffff)
         return CHART_UNPRINTABLE;
     return point;
 }

@@ -76,7 +76,7 @@ static void observe(const struct sim_agent *agent, struct sim_access access)
     }
 }
 
-/* ---- store buffer ------------------------------------------------------------------------- */
+/* ---- store buffer ------------------------------------------------------------------------ */
 
 static char *place_of(const struct sim_agent *agent, const struct sim_buffered *entry)
 {
@@ -161,7 +161,7 @@ void sim_cpu_publish(struct sim_agent *agent, uint32_t event, uint64_t value)
                     (struct sim_buffered){.value = value, .release = 1, .event = (uint16_t)event});
 }
 
-/* ---- one access --------------------------------------------------------------------------- */
+/* ---- one access -------------------------------------------------------------------------- */
 
 static struct sim_agent *agent_of(struct mem *m)
 {
@@ -300,7 +300,7 @@ static void store(struct sim_agent *agent, void *place, uint32_t octets, uint64_
     log_results(agent, &nothing, 1);
 }
 
-/* ---- reads and writes in pieces ----------------------------------------------------------- */
+/* ---- reads and writes in pieces ---------------------------------------------------------- */
 
 static uint32_t piece_size(const struct sim_agent *agent)
 {
@@ -384,7 +384,7 @@ static void write_pieces(struct sim_agent *agent, void *at, const void *from, ui
     log_results(agent, &nothing, 1);
 }
 
-/* ---- net/mem.h ---------------------------------------------------------------------------- */
+/* ---- net/mem.h --------------------------------------------------------------------------- */
 
 static bool in_pieces(const struct sim_agent *agent, uint32_t octets)
 {
@@ -485,7 +485,7 @@ static const struct mem_ops sim_mem_ops = {
     .fill = sim_fill,
 };
 
-/* ---- polls -------------------------------------------------------------------------------- */
+/* ---- polls ------------------------------------------------------------------------------- */
 
 /* The poll came to its end: its accesses are history. */
 static void poll_ended(struct sim_agent *agent, int result)
@@ -524,7 +524,7 @@ static void run_polls(struct sim_agent *agent, enum sim_allowance allowance, uin
     }
 }
 
-/* ---- the agent ---------------------------------------------------------------------------- */
+/* ---- the agent --------------------------------------------------------------------------- */
 
 static uint32_t enabled_pieces(const struct sim_agent *agent, uint32_t octets, struct sim_step *out)
 {

@@ -106,7 +106,7 @@ bool sim_all_reached(const struct sim_scenario *scenario, const uint64_t *reache
     return true;
 }
 
-/* ---- exhaustive --------------------------------------------------------------------------- */
+/* ---- exhaustive -------------------------------------------------------------------------- */
 
 static bool path_push(struct sim_search *search, struct path *path, size_t mark)
 {
@@ -263,7 +263,7 @@ static int explore_exhaustively(struct sim_search *search)
     return failed;
 }
 
-/* ---- all modes ---------------------------------------------------------------------------- */
+/* ---- all modes --------------------------------------------------------------------------- */
 
 static void finish(struct sim_search *search, size_t mark)
 {

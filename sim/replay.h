@@ -29,9 +29,10 @@ void sim_replay(struct sim_world *w, const struct sim_step *steps, uint32_t coun
 
 /*
  * Delta debugging: removes steps as long as `property` still fails from the initial state, then
- * reorders them so that fewer switches between agents remain, for at most 30 million steps made. steps[0..*count) is shortened in
- * place; the world is left as it was. When *stop becomes set (it may be NULL), what was reached by then
- * stays. Returns 0 or -ENOMEM with the list as it was.
+ * reorders them so that fewer switches between agents remain. steps[0..*count) is shortened in
+ * place; the world is left as it was. Ends early, with what was reached by then, when *stop becomes
+ * set (it may be NULL) and after 30 million steps made. Returns 0, or -ENOMEM with the list as it
+ * was.
  */
 int sim_shrink(struct sim_world *w, const char *property, struct sim_step *steps, uint32_t *count,
                const volatile sig_atomic_t *stop);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- allocators --------------------------------------------------------------------------- */
+/* ---- allocators -------------------------------------------------------------------------- */
 
 static int allocator_poll(struct sim_agent *agent, void *private, uint32_t argument)
 {
@@ -146,7 +146,7 @@ const struct sim_program ring_allocator_program = {
     .due = allocator_due,
 };
 
-/* ---- freers ------------------------------------------------------------------------------- */
+/* ---- freers ------------------------------------------------------------------------------ */
 
 static int freer_poll(struct sim_agent *agent, void *private, uint32_t argument)
 {
@@ -256,7 +256,7 @@ const struct sim_program ring_freer_program = {
     .due = freer_due,
 };
 
-/* ---- an allocator may die between FetchAdd and the consumption of its slot ------------------ */
+/* ---- an allocator may die between FetchAdd and the consumption of its slot --------------- */
 
 static bool may_die(const struct sim_world *w, uint32_t agent)
 {

@@ -5,7 +5,7 @@
 
 #include "sim/ring_world.h"
 
-/* ---- memory in the draft's formats -------------------------------------------------------- */
+/* ---- memory in the draft's formats ------------------------------------------------------- */
 
 static uint64_t big_endian(const char *at, uint32_t octets)
 {
@@ -93,7 +93,7 @@ const char *sim_ring_entry_at(const struct sim_ring_world *ring, const char *at)
     return element_at(ring->table, ring->entry_count, at);
 }
 
-/* ---- words -------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------------- */
 
 void sim_ring_describe_offset(const struct sim_ring_world *ring, uint64_t offset, char *out,
                               size_t size)

@@ -41,7 +41,7 @@ void sim_ring_reach_list(char *out, size_t size)
         used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", reach_names[i]);
 }
 
-/* ---- ghost records ------------------------------------------------------------------------ */
+/* ---- ghost records ----------------------------------------------------------------------- */
 
 static void slot_wrote(struct sim_world *w, const char *slot)
 {
@@ -128,7 +128,7 @@ static bool ring_open_requests(struct sim_world *w, char *why, size_t size)
     return false;
 }
 
-/* ---- words -------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------------- */
 
 /* What the end of a poll means. */
 static void describe_result(struct sim_world *w, const struct sim_access *access, char *out,
@@ -201,7 +201,7 @@ static void ring_describe(struct sim_world *w, const struct sim_access *access, 
     }
 }
 
-/* ---- building ----------------------------------------------------------------------------- */
+/* ---- building ---------------------------------------------------------------------------- */
 
 static const struct sim_world_ops ring_ops = {
     .wrote = ring_wrote,

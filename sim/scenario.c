@@ -16,7 +16,7 @@
 #define DEFAULT_BLOCK_SIZE UINT64_C(0x100004000) /* 4 GiB + 16 KiB */
 #define MAX_QUOTA 1000000u
 
-/* ---- numbers ------------------------------------------------------------------------------ */
+/* ---- numbers ----------------------------------------------------------------------------- */
 
 /* Reads decimal digits, or hexadecimal ones after 0x. 010, which may mean 8, is refused. */
 static bool read_digits(const char *text, uint64_t *value, const char **end)
@@ -130,7 +130,7 @@ static bool read_quota(const struct sim_text *text, const struct sim_raw_scenari
     return true;
 }
 
-/* ---- words -------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------------- */
 
 static int choice(const int *chosen, int fallback)
 {
@@ -185,7 +185,7 @@ static bool take_must_reach(const struct sim_text *text, struct sim_raw_scenario
     return true;
 }
 
-/* ---- agents ------------------------------------------------------------------------------- */
+/* ---- agents ------------------------------------------------------------------------------ */
 
 static bool take_agents(const struct sim_text *text, struct sim_raw_scenario *raw,
                         struct sim_scenario *s)
@@ -240,7 +240,7 @@ static bool check_names(const struct sim_text *text, const struct sim_scenario *
     return true;
 }
 
-/* ---- the scenario ------------------------------------------------------------------------- */
+/* ---- the scenario ------------------------------------------------------------------------ */
 
 static bool build(const struct sim_text *text, struct sim_raw_scenario *raw, struct sim_scenario *s)
 {

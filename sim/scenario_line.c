@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- short strings ------------------------------------------------------------------------ */
+#include "sim/utf8.h"
+
+/* ---- short strings ----------------------------------------------------------------------- */
 
 void sim_string_add(struct sim_string *string, const char *format, ...)
 {
@@ -41,7 +43,7 @@ struct sim_string sim_quoted(const char *value)
     return string;
 }
 
-/* ---- the line ----------------------------------------------------------------------------- */
+/* ---- the line ---------------------------------------------------------------------------- */
 
 struct line {
     char *out;
@@ -53,22 +55,8 @@ struct line {
 
 size_t sim_printable(const char *text, size_t length)
 {
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned char first = (unsigned char)text[0];
-    if (first < 0x80)
-        return first >= 0x20 && first != 0x7f;
-    size_t need = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || need > length)
-        return 0;
-    uint32_t code = first & (0x7fu >> need);
-    for (size_t i = 1; i < need; i++) {
-        if (!continues_character(text[i]))
-            return 0;
-        code = code << 6 | ((unsigned char)text[i] & 0x3f);
-    }
-    bool control = code < 0xa0 || code == 0x2028 || code == 0x2029;
-    bool invalid = code < smallest[need] || code > 0x10ffff || (code >> 11) == 0x1b;
-    return control || invalid ? 0 : need;
+    unsigned octets;
+    return sim_utf8_is_control(sim_utf8(text, length, &octets)) ? 0 : octets;
 }
 
 /* Adds a whole character, or an escape for what is none. */

@@ -14,7 +14,7 @@
 
 #include "sim/scenario.h"
 
-/* ---- the schema --------------------------------------------------------------------------- */
+/* ---- the schema -------------------------------------------------------------------------- */
 
 /*
  * Numbers are strings here and booleans an enumeration: libcyaml alone would take "4x" for 4,
@@ -93,7 +93,7 @@ static const cyaml_schema_value_t scenario_schema = {
 
 _Static_assert(CYAML_ARRAY_LEN(scenario_fields) - 1 <= SIM_MAX_KEYS, "check_key(): a bit each");
 
-/* ---- the check ---------------------------------------------------------------------------- */
+/* ---- the check --------------------------------------------------------------------------- */
 
 #define complain_here(walk, ...) \
     sim_complain_at((walk)->text, (walk)->place, (walk)->path.text, __VA_ARGS__)
@@ -287,7 +287,7 @@ static bool check(struct sim_text *text)
     return good;
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------------- */
 
 /* What libcyaml allocates is released by free(). */
 static void *allocate(void *context, void *old, size_t size)

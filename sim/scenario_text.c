@@ -7,7 +7,7 @@
 
 const struct sim_place sim_top_of_text = {1, 1};
 
-/* ---- paths -------------------------------------------------------------------------------- */
+/* ---- paths ------------------------------------------------------------------------------- */
 
 void sim_path_add_key(struct sim_string *path, const char *key)
 {
@@ -21,7 +21,7 @@ void sim_path_add_entry(struct sim_string *path, unsigned index)
     sim_string_add(path, "[%u]", index);
 }
 
-/* ---- complaints --------------------------------------------------------------------------- */
+/* ---- complaints -------------------------------------------------------------------------- */
 
 static void complain(const struct sim_text *text, struct sim_place place, const char *path,
                      const char *format, va_list args) __attribute__((format(printf, 4, 0)));
@@ -62,7 +62,7 @@ bool sim_complain(const struct sim_text *text, const char *path, const char *for
     return false;
 }
 
-/* ---- YAML --------------------------------------------------------------------------------- */
+/* ---- YAML -------------------------------------------------------------------------------- */
 
 static struct sim_place place_of_mark(yaml_mark_t mark)
 {

@@ -8,6 +8,9 @@
 /* What shrinking may cost: long lists stay longer than they need be, but come to an end. */
 #define MAX_STEPS_MADE UINT64_C(30000000)
 
+/* Steps of a poll that finds nothing: there is room for them, though they are taken back. */
+#define LONGEST_LOOK 512u
+
 /* The shortest failing list so far, and the one that is tried. */
 struct shrink {
     struct sim_world *w;
@@ -198,8 +201,11 @@ int sim_shrink(struct sim_world *w, const char *property, struct sim_step *steps
 {
     if (*count == 0)
         return 0;
-    struct shrink shrink = {
-        .w = w, .property = property, .capacity = *count + 1, .best_count = *count, .stop = stop};
+    struct shrink shrink = {.w = w,
+                            .property = property,
+                            .capacity = *count + LONGEST_LOOK,
+                            .best_count = *count,
+                            .stop = stop};
     size_t octets = shrink.capacity * sizeof *steps;
     shrink.best = malloc(octets);
     shrink.wanted = malloc(octets);

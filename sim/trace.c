@@ -2,12 +2,14 @@
 #include "sim/trace.h"
 
 #include <cyaml/cyaml.h>
+#include <yaml.h>
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "sim/utf8.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -18,7 +20,7 @@
 /* checksum: "0x0123456789abcdef" */
 #define CHECKSUM_LINE (sizeof CHECKSUM_KEY - 1 + 16 + 2)
 
-/* ---- steps in words ------------------------------------------------------------------------- */
+/* ---- steps in words ---------------------------------------------------------------------- */
 
 static const char *const step_words[] = {
     [SIM_STEP_CHOOSE] = "choose", [SIM_STEP_ACCESS] = "access", [SIM_STEP_PIECE] = "piece",
@@ -85,174 +87,153 @@ bool sim_step_parse(const struct sim_world *w, const char *text, struct sim_step
     return false;
 }
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------- */
 
 static const char *const memories[] = {"sc", "tso", "relaxed"};
 static const char *const orders[] = {"any", "ascending", "descending"};
+static const char *const words[] = {"false", "true"};
 
-/* The file's text. (open_memstream() does not tell when it has found no memory.) */
-struct buffer {
-    char *text;
-    size_t length, size;
-    bool failed; /* no memory: the text is of no use */
+/* Where the emitter's octets go. */
+struct sink {
+    FILE *file;
+    XXH64_state_t *sum;
 };
 
-static void put(struct buffer *buffer, const char *octets, size_t count)
+static int write_octets(void *context, unsigned char *octets, size_t count)
 {
-    size_t size = buffer->size ? buffer->size : 4096;
-    while (size - buffer->length < count)
-        size *= 2;
-    if (size != buffer->size) {
-        char *grown = buffer->failed ? NULL : realloc(buffer->text, size);
-        if (!grown) {
-            buffer->failed = true;
-            return;
-        }
-        buffer->text = grown;
-        buffer->size = size;
+    struct sink *sink = context;
+    XXH64_update(sink->sum, octets, count);
+    return fwrite(octets, 1, count, sink->file) == count;
+}
+
+/* The emitter frees an event, also one that it does not take. */
+static bool emit(yaml_emitter_t *emitter, yaml_event_t *event, int made)
+{
+    return made && yaml_emitter_emit(emitter, event);
+}
+
+static bool emit_scalar(yaml_emitter_t *emitter, const char *text, yaml_scalar_style_t style)
+{
+    yaml_event_t event;
+    return emit(emitter, &event,
+                yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text,
+                                             (int)strlen(text), 1, 1, style));
+}
+
+static bool emit_pair(yaml_emitter_t *emitter, const char *key, const char *text,
+                      yaml_scalar_style_t style)
+{
+    return emit_scalar(emitter, key, YAML_PLAIN_SCALAR_STYLE) && emit_scalar(emitter, text, style);
+}
+
+static bool emit_string(yaml_emitter_t *emitter, const char *key, const char *text)
+{
+    return emit_pair(emitter, key, text, YAML_DOUBLE_QUOTED_SCALAR_STYLE);
+}
+
+static bool emit_word(yaml_emitter_t *emitter, const char *key, const char *text)
+{
+    return emit_pair(emitter, key, text, YAML_PLAIN_SCALAR_STYLE);
+}
+
+static bool emit_number(yaml_emitter_t *emitter, const char *key, uint64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    return emit_word(emitter, key, text);
+}
+
+/*
+ * A literal block reads well, but every line break in it is read as a line feed, and one that ends
+ * in empty lines makes libyaml end the document.
+ */
+static yaml_scalar_style_t style_of(const char *text)
+{
+    size_t length = strlen(text);
+    bool literal = length > 1 && text[length - 2] != '\n';
+    unsigned octets;
+    for (const char *c = text; *c; c += octets) {
+        uint32_t code = sim_utf8(c, SIZE_MAX, &octets);
+        literal = literal && (code == '\n' || !sim_utf8_is_control(code));
     }
-    memcpy(buffer->text + buffer->length, octets, count);
-    buffer->length += count;
+    return literal ? YAML_LITERAL_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
 }
 
-static void put_text(struct buffer *out, const char *text)
+/* What is no character becomes U+FFFD. NULL when there is no memory. */
+static char *made_readable(const char *text)
 {
-    put(out, text, strlen(text));
-}
-
-/* A short text. */
-static void put_format(struct buffer *out, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void put_format(struct buffer *out, const char *format, ...)
-{
-    char text[256];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    put_text(out, text);
-}
-
-/* The octets of the character that `text` starts with, and its number; 0 if it is not UTF-8. */
-static size_t character(const char *text, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned char first = (unsigned char)text[0];
-    size_t count = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    if ((first >= 0x80 && first < 0xc2) || first > 0xf4)
-        return 0;
-    *code = count == 1 ? first : first & (0x7fu >> count);
-    for (size_t i = 1; i < count; i++) {
-        unsigned char next = (unsigned char)text[i]; /* a final NUL ends this */
-        if ((next & 0xc0) != 0x80)
-            return 0;
-        *code = *code << 6 | (next & 0x3f);
+    char *copy = malloc(3 * strlen(text) + 1), *out = copy;
+    unsigned octets;
+    for (; copy && *text; text += octets) {
+        bool well = sim_utf8(text, SIZE_MAX, &octets) != SIM_NO_CHARACTER;
+        memcpy(out, well ? text : "\xef\xbf\xbd", well ? octets : 3);
+        out += well ? octets : 3;
     }
-    bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
-    return *code < least[count] || *code > 0x10ffff || surrogate ? 0 : count;
+    if (copy)
+        *out = 0;
+    return copy;
 }
 
-/* YAML has these only as escapes: NEL, LS and PS would break the line, others are not allowed. */
-static bool needs_escape(uint32_t code)
+static bool is_utf8(const char *text)
 {
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029 ||
-           code == 0xfeff || code == 0xfffe || code == 0xffff;
+    unsigned octets;
+    for (; *text; text += octets)
+        if (sim_utf8(text, SIZE_MAX, &octets) == SIM_NO_CHARACTER)
+            return false;
+    return true;
 }
 
-/* A double-quoted string in one line. What is not UTF-8 (in a file name) is replaced. */
-static void write_quoted(struct buffer *out, const char *text)
+static bool emit_steps(yaml_emitter_t *emitter, const struct sim_trace *trace)
 {
-    put_text(out, "\"");
-    for (size_t count; *text; text += count) {
-        uint32_t code;
-        count = character(text, &code);
-        if (count == 0) {
-            put_text(out, "\xef\xbf\xbd"); /* U+FFFD */
-            count = 1;
-        } else if (needs_escape(code)) {
-            put_format(out, code < 0x100 ? "\\x%02" PRIX32 : "\\u%04" PRIX32, code);
-        } else {
-            if (code == '"' || code == '\\')
-                put_text(out, "\\");
-            put(out, text, count);
-        }
-    }
-    put_text(out, "\"\n");
+    yaml_event_t event;
+    bool well = emit_scalar(emitter, "steps", YAML_PLAIN_SCALAR_STYLE) &&
+                emit(emitter, &event,
+                     yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
+                                                          YAML_BLOCK_SEQUENCE_STYLE));
+    for (unsigned i = 0; well && i < trace->steps_count; i++)
+        well = emit_scalar(emitter, trace->steps[i], YAML_PLAIN_SCALAR_STYLE);
+    return well && emit(emitter, &event, yaml_sequence_end_event_initialize(&event));
 }
 
-/* A literal block that keeps every line as it is. */
-static void write_literal(struct buffer *out, const char *text)
+static bool emit_fields(yaml_emitter_t *emitter, const struct sim_trace *trace,
+                        const char *scenario_name)
 {
-    put_text(out, text[0] && text[strlen(text) - 1] == '\n' ? "|2+\n" : "|2-\n");
-    while (*text) {
-        size_t line = strcspn(text, "\n");
-        put_text(out, "  ");
-        put(out, text, line);
-        put_text(out, "\n");
-        text += line + (text[line] == '\n');
-    }
+    char digest[24];
+    snprintf(digest, sizeof digest, "0x%016" PRIx64, trace->digest);
+    return emit_number(emitter, "kbtp_trace", FORMAT) &&
+           emit_string(emitter, "version", trace->version) &&
+           emit_string(emitter, "mutant", trace->mutant) &&
+           emit_string(emitter, "property", trace->property) &&
+           emit_string(emitter, "what", trace->what) &&
+           emit_word(emitter, "memory", memories[trace->machine.memory]) &&
+           emit_number(emitter, "store_buffer", trace->machine.store_buffer) &&
+           emit_number(emitter, "tear", trace->machine.tear) &&
+           emit_word(emitter, "dma_order", orders[trace->machine.dma_order]) &&
+           emit_word(emitter, "private_steps", words[trace->stepping.private_steps]) &&
+           emit_word(emitter, "merged_drains", words[trace->stepping.merged_drains]) &&
+           emit_number(emitter, "seed", trace->seed) && emit_string(emitter, "digest", digest) &&
+           emit_string(emitter, "scenario_name", scenario_name) &&
+           emit_pair(emitter, "scenario", trace->scenario_text, style_of(trace->scenario_text)) &&
+           emit_steps(emitter, trace);
 }
 
-enum form { FORM_LITERAL, FORM_QUOTED, FORM_NONE };
-
-/* In which form YAML holds the whole text, the readable one if it can. */
-static enum form form_of(const char *text)
+static bool emit_document(yaml_emitter_t *emitter, const struct sim_trace *trace)
 {
-    enum form form = FORM_LITERAL;
-    for (size_t count; *text; text += count) {
-        uint32_t code;
-        count = character(text, &code);
-        if (count == 0)
-            return FORM_NONE;
-        if (needs_escape(code) && code != '\n' && code != '\t')
-            form = FORM_QUOTED;
-    }
-    return form;
-}
-
-static void write_string(struct buffer *out, const char *key, const char *text)
-{
-    put_format(out, "%s: ", key);
-    write_quoted(out, text);
-}
-
-static void write_steps(struct buffer *out, const struct sim_trace *trace)
-{
-    put_text(out, trace->steps_count != 0 ? "steps:\n" : "steps: []\n");
-    for (unsigned i = 0; i < trace->steps_count; i++) {
-        put_text(out, "- ");
-        if (trace->steps[i][0] == '-') { /* an agent may have this name, and YAML lists begin so */
-            write_quoted(out, trace->steps[i]);
-            continue;
-        }
-        put_text(out, trace->steps[i]);
-        put_text(out, "\n");
-    }
-}
-
-static void write_body(struct buffer *out, const struct sim_trace *trace, enum form form)
-{
-    put_text(out, FIRST_LINE);
-    write_string(out, "version", trace->version);
-    write_string(out, "mutant", trace->mutant);
-    write_string(out, "property", trace->property);
-    write_string(out, "what", trace->what);
-    put_format(out, "memory: %s\nstore_buffer: %" PRIu32 "\ntear: %" PRIu32 "\ndma_order: %s\n",
-               memories[trace->machine.memory], trace->machine.store_buffer, trace->machine.tear,
-               orders[trace->machine.dma_order]);
-    put_format(out, "private_steps: %s\nmerged_drains: %s\n",
-               trace->stepping.private_steps ? "true" : "false",
-               trace->stepping.merged_drains ? "true" : "false");
-    put_format(out, "seed: %" PRIu64 "\n", trace->seed);
-    put_format(out, "digest: \"0x%016" PRIx64 "\"\n", trace->digest);
-    write_string(out, "scenario_name", trace->scenario_name);
-    put_text(out, "scenario: ");
-    if (form == FORM_LITERAL)
-        write_literal(out, trace->scenario_text);
-    else
-        write_quoted(out, trace->scenario_text);
-    write_steps(out, trace);
+    yaml_event_t event;
+    char *name = made_readable(trace->scenario_name); /* a file name may be anything */
+    bool well =
+        name &&
+        emit(emitter, &event, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING)) &&
+        emit(emitter, &event, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1)) &&
+        emit(
+            emitter, &event,
+            yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE)) &&
+        emit_fields(emitter, trace, name) &&
+        emit(emitter, &event, yaml_mapping_end_event_initialize(&event)) &&
+        emit(emitter, &event, yaml_document_end_event_initialize(&event, 1)) &&
+        emit(emitter, &event, yaml_stream_end_event_initialize(&event));
+    free(name);
+    return well;
 }
 
 static void print_checksum(char line[CHECKSUM_LINE + 1], uint64_t sum)
@@ -262,24 +243,29 @@ static void print_checksum(char line[CHECKSUM_LINE + 1], uint64_t sum)
 
 int sim_trace_write(FILE *out, const struct sim_trace *trace)
 {
-    enum form form = form_of(trace->scenario_text);
-    if (form == FORM_NONE)
+    if (!is_utf8(trace->scenario_text))
         return -EILSEQ; /* no scenario either */
-    struct buffer body = {0};
-    char checksum[CHECKSUM_LINE + 1];
-    write_body(&body, trace, form);
-    if (!body.failed) {
-        print_checksum(checksum, XXH64(body.text, body.length, 0));
-        fwrite(body.text, 1, body.length, out);
-        fputs(checksum, out);
-    }
-    free(body.text);
-    if (body.failed)
+    yaml_emitter_t emitter;
+    struct sink sink = {.file = out, .sum = XXH64_createState()};
+    if (!sink.sum || !yaml_emitter_initialize(&emitter)) {
+        XXH64_freeState(sink.sum);
         return -ENOMEM;
-    return fflush(out) != 0 || ferror(out) ? -EIO : 0;
+    }
+    XXH64_reset(sink.sum, 0);
+    yaml_emitter_set_output(&emitter, write_octets, &sink);
+    yaml_emitter_set_unicode(&emitter, 1);
+    yaml_emitter_set_width(&emitter, -1);
+    int failed = emit_document(&emitter, trace) ? 0 : ferror(out) ? -EIO : -ENOMEM;
+    yaml_emitter_delete(&emitter);
+    char checksum[CHECKSUM_LINE + 1];
+    print_checksum(checksum, XXH64_digest(sink.sum));
+    XXH64_freeState(sink.sum);
+    if (!failed && (fputs(checksum, out) == EOF || fflush(out) != 0 || ferror(out)))
+        failed = -EIO;
+    return failed;
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------- */
 
 /* The schema's view; `raw` so that numbers are checked here. */
 struct raw_trace {

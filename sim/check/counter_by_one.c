@@ -4,7 +4,7 @@
 #include "sim/check.h"
 #include "sim/ring_world.h"
 
-/* What a counter must hold after `old` (draft: Free-Block Ring; unmasked: InfiniBand and RoCEv2). */
+/* What follows `old` (draft: Free-Block Ring; unmasked: InfiniBand and RoCEv2). */
 static uint64_t advanced(const struct sim_ring_world *ring, uint64_t old)
 {
     uint32_t ticket = (uint32_t)(old >> 32) + 1;

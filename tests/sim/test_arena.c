@@ -66,7 +66,7 @@ static bool hash_is_fresh(struct sim_arena *arena)
     return checked && hash == arena->hash;
 }
 
-/* ---- the mapping and its segments ----------------------------------------------------------- */
+/* ---- the mapping and its segments -------------------------------------------------------- */
 
 static void the_address_is_fixed(void)
 {
@@ -201,7 +201,7 @@ static void segments_are_at_most_65535(void)
     sim_arena_close(&arena);
 }
 
-/* ---- the hash ------------------------------------------------------------------------------- */
+/* ---- the hash ---------------------------------------------------------------------------- */
 
 static void every_octet_of_state_counts(void)
 {
@@ -286,7 +286,7 @@ static void a_write_without_touch_is_named(void)
     sim_arena_close(&arena);
 }
 
-/* ---- steps ---------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------- */
 
 static void what_is_saved_comes_back(void)
 {
@@ -388,7 +388,7 @@ static void the_undo_log_grows(void)
     tear_down(&f);
 }
 
-/* ---- random steps and undos, against a shadow ------------------------------------------------ */
+/* ---- random steps and undos, against a shadow -------------------------------------------- */
 
 /* What a mark must bring back. */
 struct shadow {

@@ -30,7 +30,7 @@ static void run_two(enum sim_memory memory, litmus_code a, litmus_code b, struct
 
 static struct outcomes o;
 
-/* ---- store buffering: x = 1; r = y  |  y = 1; r = x ------------------------------------------ */
+/* ---- store buffering: x = 1; r = y  |  y = 1; r = x -------------------------------------- */
 
 static void sb_x(struct mem *m, const struct litmus_shared *s, uint64_t *r)
 {
@@ -93,7 +93,7 @@ static void test_atomic_drains(void)
     }
 }
 
-/* ---- message passing: x = 1; y = 1  |  r0 = y; r1 = x ---------------------------------------- */
+/* ---- message passing: x = 1; y = 1  |  r0 = y; r1 = x ------------------------------------ */
 
 static void mp_plain(struct mem *m, const struct litmus_shared *s, uint64_t *r)
 {
@@ -137,7 +137,7 @@ static void test_message_passing(void)
     }
 }
 
-/* ---- one place: its stores stay in order, its owner sees them at once -------------------------- */
+/* ---- one place: its stores stay in order, its owner sees them at once -------------------- */
 
 static void twice(struct mem *m, const struct litmus_shared *s, uint64_t *r)
 {
@@ -208,7 +208,7 @@ static void test_partial_forwarding(void)
     }
 }
 
-/* ---- the buffer's size ------------------------------------------------------------------------- */
+/* ---- the buffer's size ------------------------------------------------------------------- */
 
 static void store_three(struct mem *m, const struct litmus_shared *s, uint64_t *r)
 {
@@ -231,7 +231,7 @@ static void test_full_buffer(void)
     }
 }
 
-/* ---- atomics ----------------------------------------------------------------------------------- */
+/* ---- atomics ----------------------------------------------------------------------------- */
 
 static void add_one(struct mem *m, const struct litmus_shared *s, uint64_t *r)
 {
@@ -273,7 +273,7 @@ static void test_atomics(void)
     }
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------ */
+/* ---- pieces ------------------------------------------------------------------------------ */
 
 static void read_pair(struct mem *m, const struct litmus_shared *s, uint64_t *r)
 {
@@ -358,7 +358,7 @@ static void test_torn_write(void)
     CU_ASSERT(litmus_has(&o, 0x0101010101010101, 0x0101010101010101, 0, 0));
 }
 
-/* ---- what must not happen ---------------------------------------------------------------------- */
+/* ---- what must not happen ---------------------------------------------------------------- */
 
 static void reach_outside(struct mem *m, const struct litmus_shared *s, uint64_t *r)
 {
@@ -411,7 +411,7 @@ static void test_bounds(void)
     expect_violation(move_too_much, "bounded-poll");
 }
 
-/* ---- steps that lie about what they touch -------------------------------------------------------- */
+/* ---- steps that lie about what they touch ------------------------------------------------ */
 
 /* The order in which agents end is remembered, and nobody is told. */
 static void remember_order(struct sim_agent *agent)

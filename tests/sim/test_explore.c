@@ -84,7 +84,7 @@ static const struct sim_explore exhaustive = {.mode = SIM_EXHAUSTIVE};
 #define STRIDE 1
 #endif
 
-/* ---- reductions -------------------------------------------------------------------------------- */
+/* ---- reductions -------------------------------------------------------------------------- */
 
 static bool same_property(const struct sim_report *a, const struct sim_report *b)
 {
@@ -157,7 +157,7 @@ static void test_exact(void)
     }
 }
 
-/* ---- ends -------------------------------------------------------------------------------------- */
+/* ---- ends -------------------------------------------------------------------------------- */
 
 static void test_bounds(void)
 {
@@ -201,7 +201,7 @@ static void test_vacuous(void)
     CU_ASSERT_EQUAL(search(never, standard, walks).result, SIM_VACUOUS);
 }
 
-/* ---- walks ------------------------------------------------------------------------------------- */
+/* ---- walks ------------------------------------------------------------------------------- */
 
 static void test_walks(void)
 {

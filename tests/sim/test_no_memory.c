@@ -20,7 +20,7 @@
 #include "sim/trace.h"
 #include "tests/run.h"
 
-/* ---- allocations that fail ------------------------------------------------------------------ */
+/* ---- allocations that fail --------------------------------------------------------------- */
 
 /* ThreadSanitizer allocates before it can watch anything. */
 #define EARLY __attribute__((no_sanitize("thread")))
@@ -111,7 +111,7 @@ EARLY int munmap(void *at, size_t size)
     return (int)failed;
 }
 
-/* ---- the k-th, for every k ------------------------------------------------------------------ */
+/* ---- the k-th, for every k --------------------------------------------------------------- */
 
 enum outcome {
     DONE,    /* the right result */
@@ -175,7 +175,7 @@ static void fail_each(attempt *run, const void *context)
     CU_ASSERT_EQUAL(run(context), DONE);
 }
 
-/* ---- worlds --------------------------------------------------------------------------------- */
+/* ---- worlds ------------------------------------------------------------------------------ */
 
 /* All that a scenario can have. */
 static const char full[] = "kind: ring\n"
@@ -298,7 +298,7 @@ static void a_world_is_built(void)
     }
 }
 
-/* ---- exploring ------------------------------------------------------------------------------ */
+/* ---- exploring --------------------------------------------------------------------------- */
 
 /* What is explored, and what comes out when there is memory. */
 struct search {
@@ -406,7 +406,7 @@ static void a_world_is_walked_by_priority(void)
     explore_in_mode(SIM_PCT);
 }
 
-/* ---- shrinking ------------------------------------------------------------------------------ */
+/* ---- shrinking --------------------------------------------------------------------------- */
 
 #define MOST_STEPS 1000u
 
@@ -475,7 +475,7 @@ static void a_trace_is_shrunk(void)
     fail_each(shrink_once, &finding);
 }
 
-/* ---- trace files ---------------------------------------------------------------------------- */
+/* ---- trace files ------------------------------------------------------------------------- */
 
 #define STEPS 3000u /* several times what the first buffer holds */
 #define FILE_OCTETS 65536u

@@ -129,7 +129,7 @@ static void refuse_each(const struct refusal *refusals, size_t count)
         refuse(refusals[i].text, refusals[i].expected);
 }
 
-/* ---- what is accepted --------------------------------------------------------------------- */
+/* ---- what is accepted -------------------------------------------------------------------- */
 
 static void test_defaults(void)
 {
@@ -293,7 +293,7 @@ static void test_choices_refused(void)
            "6:5: allocators[0].agent: 'gpu' is not known here, write cpu or rnic");
 }
 
-/* ---- numbers ------------------------------------------------------------------------------ */
+/* ---- numbers ----------------------------------------------------------------------------- */
 
 /* Keys that are plain numbers, with the first and the last value that are taken. */
 static const struct number {
@@ -450,7 +450,7 @@ static void test_quota(void)
     refuse_with("quota:", "4:1: quota: '' is not a number from 1 to 1000000, write one, or none");
 }
 
-/* ---- structure ---------------------------------------------------------------------------- */
+/* ---- structure --------------------------------------------------------------------------- */
 
 static void test_required(void)
 {
@@ -640,7 +640,7 @@ static void test_events(void)
     refuse(MINIMAL "must_reach: [Wait]\n", "8:14: must_reach[0]: 'Wait' is not known here, ");
 }
 
-/* ---- YAML --------------------------------------------------------------------------------- */
+/* ---- YAML -------------------------------------------------------------------------------- */
 
 static void test_empty(void)
 {
@@ -769,7 +769,7 @@ static void test_large(void)
     free(text);
 }
 
-/* ---- the error line ----------------------------------------------------------------------- */
+/* ---- the error line ---------------------------------------------------------------------- */
 
 static const char *error_with(const char *name, const char *text, size_t size)
 {
@@ -847,7 +847,7 @@ static void test_line_input(void)
     CU_ASSERT_STRING_EQUAL(error, "s:1:1: kind: '100%s%n%d' is not known here, write ring");
 }
 
-/* ---- hostile input ------------------------------------------------------------------------ */
+/* ---- hostile input ----------------------------------------------------------------------- */
 
 static uint64_t random_state = 0x9e3779b97f4a7c15;
 
@@ -933,7 +933,7 @@ static void test_no_memory(void)
     sim_scenario_free(s);
 }
 
-/* ---- files -------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------- */
 
 static char directory[64];
 

@@ -24,6 +24,18 @@ static const char deadly[] = "kind: ring\n"
                              "- {name: a2, allocations: 4}\n"
                              "freers: [{name: f1}]\n";
 
+/* Here a look of the allocator that waits takes four steps. */
+static const char deadly_rnic[] = "kind: ring\n"
+                                  "slots: 2\n"
+                                  "blocks: 2\n"
+                                  "memory: sc\n"
+                                  "tear: 4\n"
+                                  "crashes: 1\n"
+                                  "allocators:\n"
+                                  "- {name: a1, agent: rnic, allocations: 2}\n"
+                                  "- {name: a2, agent: rnic, allocations: 2}\n"
+                                  "freers: [{name: f1}]\n";
+
 /* A world, and the steps to a violation in it. */
 struct fixture {
     struct sim_scenario *scenario;
@@ -197,6 +209,57 @@ static void equal_traces_are_shrunk_alike(void)
     free(found);
 }
 
+/* Exchanges neighbours where that makes more switches and still leads to `stuck`. */
+static void scramble(struct fixture *f)
+{
+    for (uint32_t i = 1; i < f->count; i++) {
+        struct sim_step first = f->steps[i - 1], second = f->steps[i];
+        uint32_t before = switches(f);
+        f->steps[i - 1] = second;
+        f->steps[i] = first;
+        if (switches(f) > before && digest_of(f, f->steps, f->count) != 0)
+            continue;
+        f->steps[i - 1] = first;
+        f->steps[i] = second;
+    }
+}
+
+/* Steps of which none can go are still put in order. */
+static void a_scrambled_trace_is_put_in_order(void)
+{
+    static const char *const worlds[] = {deadly, deadly_rnic};
+    for (size_t i = 0; i < sizeof worlds / sizeof worlds[0]; i++) {
+        struct fixture *f = set_up(worlds[i]);
+        explore(f, SIM_RANDOM, 1);
+        CU_ASSERT_EQUAL(sim_shrink(f->w, "stuck", f->steps, &f->count, NULL), 0);
+        uint32_t count = f->count, least = switches(f);
+        scramble(f);
+        uint32_t scrambled = switches(f);
+        CU_ASSERT_NOT_EQUAL(digest_of(f, f->steps, f->count), 0);
+        CU_ASSERT_EQUAL(sim_shrink(f->w, "stuck", f->steps, &f->count, NULL), 0);
+        CU_ASSERT_EQUAL(f->count, count);
+        CU_ASSERT_TRUE(scrambled > least);
+        CU_ASSERT_TRUE(switches(f) <= least);
+        CU_ASSERT_NOT_EQUAL(digest_of(f, f->steps, f->count), 0);
+        tear_down(f);
+    }
+}
+
+/* Whoever asks to stop gets what there is by then. */
+static void shrinking_stops_when_told(void)
+{
+    static const volatile sig_atomic_t stop = 1;
+    struct fixture *f = set_up(deadly);
+    explore(f, SIM_RANDOM, 1);
+    uint32_t found = f->count;
+    uint64_t digest = digest_of(f, f->steps, f->count);
+    CU_ASSERT_EQUAL(sim_shrink(f->w, "stuck", f->steps, &f->count, &stop), 0);
+    CU_ASSERT_TRUE(is_initial(f));
+    CU_ASSERT_EQUAL(f->count, found);
+    CU_ASSERT_EQUAL(digest_of(f, f->steps, f->count), digest);
+    tear_down(f);
+}
+
 /* What does not fail cannot be shrunk. */
 static void another_property_leaves_the_steps_alone(void)
 {
@@ -236,7 +299,7 @@ static void shrinking_reaches_nothing(void)
     tear_down(f);
 }
 
-/* ---- replay --------------------------------------------------------------------------------- */
+/* ---- replay ------------------------------------------------------------------------------ */
 
 static void replay_stops_at_a_step_that_cannot_be_made(void)
 {
@@ -283,6 +346,8 @@ int main(void)
         {"a trace with store buffers is shrunk", a_trace_with_store_buffers_is_shrunk},
         {"the result is minimal", the_result_is_minimal},
         {"equal traces are shrunk alike", equal_traces_are_shrunk_alike},
+        {"a scrambled trace is put in order", a_scrambled_trace_is_put_in_order},
+        {"shrinking stops when told", shrinking_stops_when_told},
         {"another property leaves the steps alone", another_property_leaves_the_steps_alone},
         {"no steps stay none", no_steps_stay_none},
         {"shrinking reaches nothing", shrinking_reaches_nothing},

@@ -40,6 +40,7 @@ static struct sim_trace sample(void)
         .what = mutable("nothing can change any more, but a1 still waits with ticket 0"),
         .scenario_name = mutable("sample.yaml"),
         .scenario_text = mutable(MINIMAL),
+        .seed = 17,
         .digest = UINT64_C(0x0123456789abcdef),
         .steps = steps,
         .steps_count = COUNT(steps),
@@ -100,8 +101,8 @@ static bool same(const struct sim_trace *a, const struct sim_trace *b)
            a->stepping.merged_drains == b->stepping.merged_drains &&
            strcmp(a->property, b->property) == 0 && strcmp(a->what, b->what) == 0 &&
            strcmp(a->scenario_name, b->scenario_name) == 0 &&
-           strcmp(a->scenario_text, b->scenario_text) == 0 && a->digest == b->digest &&
-           same_steps(a, b);
+           strcmp(a->scenario_text, b->scenario_text) == 0 && a->seed == b->seed &&
+           a->digest == b->digest && same_steps(a, b);
 }
 
 /* Does the trace come back as it is? */
@@ -119,7 +120,7 @@ static bool comes_back(const struct sim_trace *trace)
     return well;
 }
 
-/* ---- there and back ------------------------------------------------------------------------- */
+/* ---- there and back ---------------------------------------------------------------------- */
 
 static void a_trace_comes_back(void)
 {
@@ -144,14 +145,17 @@ static void every_option_comes_back(void)
     CU_ASSERT_EQUAL(lost, 0);
 }
 
-static void every_digest_comes_back(void)
+static void every_seed_and_digest_comes_back(void)
 {
     struct sim_trace trace = sample();
-    for (uint64_t digest = UINT64_MAX; digest != 0; digest >>= 3) {
-        trace.digest = digest;
+    for (uint64_t number = UINT64_MAX; number != 0; number >>= 3) {
+        trace.digest = number;
+        trace.seed = number / 3;
+        CU_ASSERT_TRUE(comes_back(&trace));
+        trace.seed = number;
         CU_ASSERT_TRUE(comes_back(&trace));
     }
-    trace.digest = 0;
+    trace.digest = trace.seed = 0;
     CU_ASSERT_TRUE(comes_back(&trace));
 }
 
@@ -184,7 +188,7 @@ static void names_of_any_agent_come_back(void)
     }
 }
 
-/* ---- texts ---------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------- */
 
 /* Line breaks of YAML 1.1 beside \n: NEL, LS and PS; also BOM, DEL and other controls. */
 static const char *const texts[] = {
@@ -386,7 +390,7 @@ static void what_cannot_be_written_is_told(void)
     fclose(full);
 }
 
-/* ---- damage --------------------------------------------------------------------------------- */
+/* ---- damage ------------------------------------------------------------------------------ */
 
 static char *sample_text(size_t *length)
 {
@@ -486,7 +490,7 @@ static void the_error_line_fits_its_buffer(void)
     }
 }
 
-/* ---- whole, but not what this program writes ------------------------------------------------ */
+/* ---- whole, but not what this program writes --------------------------------------------- */
 
 /* The sample with the text `old` replaced, and the checksum made to fit. */
 static bool changed_is_refused(const char *old, const char *new)
@@ -529,6 +533,8 @@ static void values_out_of_range_are_refused(void)
     CU_ASSERT_TRUE(changed_is_refused("store_buffer: 4", "store_buffer: 17"));
     CU_ASSERT_TRUE(changed_is_refused("store_buffer: 4", "store_buffer: -1"));
     CU_ASSERT_TRUE(changed_is_refused("store_buffer: 4", "store_buffer: 4294967300"));
+    CU_ASSERT_TRUE(changed_is_refused("seed: 17", "seed: 18446744073709551616"));
+    CU_ASSERT_TRUE(changed_is_refused("seed: 17", "seed: x"));
     CU_ASSERT_TRUE(changed_is_refused("tear: 8", "tear: 0"));
     CU_ASSERT_TRUE(changed_is_refused("tear: 8", "tear: 16"));
     CU_ASSERT_TRUE(changed_is_refused("dma_order: any", "dma_order: none"));
@@ -541,7 +547,7 @@ static void values_out_of_range_are_refused(void)
                                                        "00000000000000000000000000000000000000"));
 }
 
-/* ---- steps ---------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------- */
 
 /* Every kind of step: stores drain, reads come in pieces, an allocator dies. */
 static const char busy_world[] = "kind: ring\n" WORLD "memory: relaxed\ntear: 4\ncrashes: 1\n"
@@ -702,7 +708,7 @@ int main(void)
     static const struct test tests[] = {
         {"a trace comes back", a_trace_comes_back},
         {"every option comes back", every_option_comes_back},
-        {"every digest comes back", every_digest_comes_back},
+        {"every seed and digest comes back", every_seed_and_digest_comes_back},
         {"few and many steps come back", few_and_many_steps_come_back},
         {"names of any agent come back", names_of_any_agent_come_back},
         {"any scenario comes back", any_scenario_comes_back},

@@ -298,13 +298,21 @@ static json_t *reached_json(const struct outcome *o)
     return reached;
 }
 
+/* The i-th property that is checked in this world, or NULL. */
+static const struct sim_checker *checked(const struct sim_world *w, uint32_t i)
+{
+    if (i < sim_always_count)
+        return &sim_always[i];
+    i -= sim_always_count;
+    return i < w->checkers_count ? w->checkers[i] : NULL;
+}
+
 static json_t *checked_json(const struct outcome *o)
 {
-    json_t *checked = json_array();
-    json_array_append_new(checked, json_string("stuck"));
-    for (uint32_t i = 0; i < o->world->checkers_count; i++)
-        json_array_append_new(checked, json_string(o->world->checkers[i]->property));
-    return checked;
+    json_t *names = json_array();
+    for (uint32_t i = 0; checked(o->world, i); i++)
+        json_array_append_new(names, cli_json_text(checked(o->world, i)->property));
+    return names;
 }
 
 static void print_json(const struct outcome *o)
@@ -416,11 +424,9 @@ static void print_properties(const struct outcome *o)
     const struct sim_report *r = o->report;
     if (r->result == SIM_OK || r->result == SIM_VACUOUS) {
         const char *word = o->options->search.mode == SIM_EXHAUSTIVE ? "proved" : "held";
-        printf("%-11s %-22s %s\n", word, "stuck",
-               "never: whatever was begun can always be completed");
-        for (uint32_t i = 0; i < o->world->checkers_count; i++)
-            printf("%-11s %-22s %s\n", word, o->world->checkers[i]->property,
-                   o->world->checkers[i]->says);
+        for (uint32_t i = 0; checked(o->world, i); i++)
+            printf("%-11s %-22s %s\n", word, checked(o->world, i)->property,
+                   checked(o->world, i)->says);
     }
     for (unsigned i = 0; i < o->scenario->must_reach_count; i++) {
         const char *name = o->scenario->must_reach[i];

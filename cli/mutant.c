@@ -65,7 +65,7 @@ int cli_become_mutant(const char *name, char **argv, bool *listed)
     if (strcmp(name, cli_mutant_self()) == 0)
         return CLI_DONE;
     if (strcmp(name, "none") != 0 && !is_known(name)) {
-        cli_complain("there is no mutant '%.60s'; `--mutant list` prints them", name);
+        cli_complain("there is no mutant '%.60s'; `kbtp explore --mutant list` prints them", name);
         return CLI_BAD_INPUT;
     }
     *self_path(path) = 0;

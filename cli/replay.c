@@ -188,8 +188,8 @@ static int tell(struct run *run)
     }
     if (run->replay.end == SIM_REPLAY_NOT_ENABLED) {
         cli_complain("%s: step %" PRIu32
-                     ", '%s', cannot be made: kbtp %s wrote this trace, this is "
-                     "kbtp %s, and the code has changed in between; explore again",
+                     ", '%s', cannot be made here: the trace is of kbtp %s, this "
+                     "is %s, and code, mutant or machine are not the same; explore again",
                      run->path, run->replay.steps_run + 1, run->trace->steps[run->replay.steps_run],
                      run->trace->version, KBTP_VERSION);
         return CLI_BAD_INPUT;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #define CHART_NAME 24u
-#define CHART_TEXT 96u
+#define CHART_TEXT 256u
 #define CHART_MAX_LANES 1024u
 #define CHART_MAX_ROWS (1u << 20)
 

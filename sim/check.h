@@ -10,6 +10,7 @@ extern const struct sim_checker sim_check_block_once;
 extern const struct sim_checker sim_check_slot_not_overwritten;
 extern const struct sim_checker sim_check_sequence_in_order;
 extern const struct sim_checker sim_check_counter_by_one;
+extern const struct sim_checker sim_check_free_accepted;
 extern const struct sim_checker sim_check_ring_whole;
 extern const struct sim_checker sim_check_entry_published_whole;
 extern const struct sim_checker sim_check_generation_steps;

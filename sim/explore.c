@@ -152,6 +152,8 @@ static int path_trace(const struct path *path, struct sim_report *report)
     }
     report->trace = trace;
     report->trace_steps = count;
+    if (count > report->depth_max) /* the last step led to no state that counts */
+        report->depth_max = count;
     return 0;
 }
 
@@ -271,7 +273,8 @@ static void finish(struct sim_search *search, size_t mark)
     struct sim_world *w = search->w;
     report->states = sim_visited_count(search->visited);
     report->seconds = now_s() - search->started;
-    size_t memory = memory_in_use(search);
+    size_t memory = memory_in_use(search) - sim_visited_octets(search->visited) +
+                    sim_visited_peak(search->visited);
     if (memory > report->memory_octets)
         report->memory_octets = memory;
     double n = (double)report->states;

@@ -189,8 +189,7 @@ static void freer_ended(struct sim_agent *agent, void *private, uint32_t argumen
         return;
     }
     if (result < 0) {
-        sim_violate(w, "free-accepted", "%s is refused the free of a bound block: %d", agent->name,
-                    result);
+        sim_event(w, agent->index, RING_FREE_REFUSED, argument);
         return;
     }
     if (result == KBTP_FREE_DEFERRED) {

@@ -324,7 +324,8 @@ static void add_checkers(struct sim_world *w, bool table)
 {
     static const struct sim_checker *const of_ring[] = {
         &sim_check_block_exists,      &sim_check_block_once,     &sim_check_slot_not_overwritten,
-        &sim_check_sequence_in_order, &sim_check_counter_by_one, &sim_check_ring_whole};
+        &sim_check_sequence_in_order, &sim_check_counter_by_one, &sim_check_free_accepted,
+        &sim_check_ring_whole};
     static const struct sim_checker *const of_table[] = {&sim_check_entry_published_whole,
                                                          &sim_check_generation_steps,
                                                          &sim_check_entry_cleared_first};

@@ -20,6 +20,7 @@ enum sim_ring_entry_state { RING_UNBOUND, RING_BINDING, RING_ENTRY_BOUND, RING_E
 enum sim_ring_event {
     RING_HANDED_OUT = 1, /* an allocation got this Block Offset */
     RING_NOW_BOUND,      /* block index: its allocation completed */
+    RING_FREE_REFUSED,   /* block index */
     RING_FREE_COMPLETED, /* table entry, 0 without a table */
 };
 

@@ -39,7 +39,10 @@ void sim_step_print(const struct sim_world *w, const struct sim_step *step, char
 /* The step that `text` names in this world; false when there is none. */
 bool sim_step_parse(const struct sim_world *w, const char *text, struct sim_step *step);
 
-/* Writes a trace file. Returns 0 or -errno. */
+/*
+ * Writes a trace file. Returns 0, or -ENOMEM, -EIO, -EILSEQ (the scenario's text is no UTF-8); then
+ * a part of it may have been written.
+ */
 int sim_trace_write(FILE *out, const struct sim_trace *trace);
 /* NULL with one line in `error` when text[0..length) is not a whole, unchanged trace. */
 struct sim_trace *sim_trace_parse(const char *name, const char *text, size_t length, char *error,

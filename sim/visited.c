@@ -33,7 +33,7 @@ struct sim_visited {
     uint32_t *row;         /* exact: the present state */
     uint32_t segments;
     bool exact;
-    size_t octets, max_octets;
+    size_t octets, peak_octets, max_octets;
 };
 
 static bool claim(struct sim_visited *set, size_t octets)
@@ -41,6 +41,8 @@ static bool claim(struct sim_visited *set, size_t octets)
     if (octets > set->max_octets - set->octets)
         return false;
     set->octets += octets;
+    if (set->octets > set->peak_octets)
+        set->peak_octets = set->octets;
     return true;
 }
 
@@ -245,4 +247,9 @@ uint64_t sim_visited_count(const struct sim_visited *set)
 size_t sim_visited_octets(const struct sim_visited *set)
 {
     return set->octets;
+}
+
+size_t sim_visited_peak(const struct sim_visited *set)
+{
+    return set->peak_octets;
 }

@@ -23,6 +23,8 @@ void sim_visited_free(struct sim_visited *set);
 int sim_visited_add(struct sim_visited *set, const struct sim_arena *arena);
 
 uint64_t sim_visited_count(const struct sim_visited *set);
+/* Memory now, and at most so far: while a table doubles there are two. */
 size_t sim_visited_octets(const struct sim_visited *set);
+size_t sim_visited_peak(const struct sim_visited *set);
 
 #endif

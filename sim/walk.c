@@ -52,7 +52,7 @@ static void walk_begin(struct walk *walk, const struct sim_explore *options, uin
     if (walk->changes_count > MAX_CHANGES)
         walk->changes_count = MAX_CHANGES;
     for (uint32_t i = 0; i < walk->changes_count; i++)
-        walk->changes[i] = sim_random_below(&walk->chance, longest ? longest : 100);
+        walk->changes[i] = 1 + sim_random_below(&walk->chance, longest ? longest : 100);
 }
 
 /* Among the enabled steps of the highest actor, any. */

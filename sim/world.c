@@ -10,6 +10,15 @@
 
 #define ARENA_OCTETS (UINT64_C(256) << 20)
 
+const struct sim_checker sim_always[] = {
+    {.property = "stuck",
+     .says = "whenever nothing can change any more, nothing that was begun is left undone"},
+    {.property = "granted-memory",
+     .says = "nothing outside the memory an agent was granted is read or written"},
+    {.property = "bounded-poll", .says = "a poll comes to its end within its bound of accesses"},
+};
+const uint32_t sim_always_count = sizeof sim_always / sizeof *sim_always;
+
 bool sim_world_step(struct sim_world *w, const struct sim_step *step)
 {
     struct sim_agent *agent = &w->agents[step->agent];

@@ -86,6 +86,10 @@ struct sim_checker {
     void (*quiescent)(struct sim_world *w);
 };
 
+/* Judged in every kind of world, by the world itself; without functions. */
+extern const struct sim_checker sim_always[];
+extern const uint32_t sim_always_count;
+
 struct sim_agent {
     struct mem mem; /* first: the agent is found from the handle */
     const struct sim_agent_ops *ops;

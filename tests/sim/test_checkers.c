@@ -186,6 +186,16 @@ static void test_counter_by_one(void)
     tear_down();
 }
 
+static void test_free_accepted(void)
+{
+    set_up("");
+    sim_event(w, FREER, RING_FREE_COMPLETED, 0);
+    CU_ASSERT_STRING_EQUAL(objection(), "");
+    sim_event(w, FREER, RING_FREE_REFUSED, 1);
+    CU_ASSERT_STRING_EQUAL(objection(), "free-accepted");
+    tear_down();
+}
+
 static void test_ring_whole(void)
 {
     set_up("");
@@ -293,6 +303,7 @@ int main(void)
         {"slot-not-overwritten", test_slot_not_overwritten},
         {"sequence-in-order", test_sequence_in_order},
         {"counter-by-one", test_counter_by_one},
+        {"free-accepted", test_free_accepted},
         {"ring-whole", test_ring_whole},
         {"entry-published-whole", test_entry_published_whole},
         {"generation-steps", test_generation_steps},

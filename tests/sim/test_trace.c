@@ -319,11 +319,15 @@ static void random_scenarios_come_back(void)
     uint32_t lost = 0, chance = 12345;
     struct sim_trace trace = sample();
     for (uint32_t i = 0; i < 5000; i++) {
-        char text[64] = "";
-        for (uint32_t length = chance >> 16 & 15; length > 0; length--) {
+        char text[64];
+        size_t used = 0;
+        for (uint32_t left = chance >> 16 & 15; left > 0; left--) {
             chance = chance * 1103515245u + 12345u;
-            strcat(text, pieces[(chance >> 16) % COUNT(pieces)]);
+            const char *piece = pieces[(chance >> 16) % COUNT(pieces)];
+            memcpy(text + used, piece, strlen(piece));
+            used += strlen(piece);
         }
+        text[used] = '\0';
         chance = chance * 1103515245u + 12345u;
         trace.scenario_text = trace.what = text;
         lost += !comes_back(&trace);
@@ -470,7 +474,7 @@ static void garbage_is_refused(void)
             octets[j] = (char)(chance >> 33);
         }
         if (i % 2)
-            memcpy(octets, "kbtp_trace: 1\n", 14);
+            snprintf(octets, sizeof octets, "kbtp_trace: 1\n");
         taken += !is_refused(octets, chance % (sizeof octets + 1));
     }
     CU_ASSERT_EQUAL(taken, 0);

@@ -90,6 +90,14 @@ bool sim_search_goes_on(struct sim_search *search)
     return true;
 }
 
+void sim_search_full(struct sim_search *search, int failed)
+{
+    if (failed == -ENOSPC)
+        bound_reached(search, SIM_BOUND_MEMORY);
+    else
+        search->report->result = SIM_NO_MEMORY;
+}
+
 void sim_search_violation(struct sim_search *search)
 {
     search->report->result = SIM_VIOLATION;
@@ -188,7 +196,7 @@ static int enter_state(struct sim_search *search, struct path *path, size_t mark
     struct sim_world *w = search->w;
     int added = sim_visited_add(search->visited, &w->arena);
     if (added < 0) {
-        bound_reached(search, SIM_BOUND_MEMORY);
+        sim_search_full(search, added);
         return added;
     }
     if (added == 0) {
@@ -249,8 +257,11 @@ static void exhaust(struct sim_search *search, struct path *path)
             return;
         }
     }
-    report->result =
-        sim_all_reached(search->w->scenario, search->w->reached) ? SIM_OK : SIM_VACUOUS;
+    if (search->w->arena.failed)
+        report->result = SIM_NO_MEMORY;
+    else
+        report->result =
+            sim_all_reached(search->w->scenario, search->w->reached) ? SIM_OK : SIM_VACUOUS;
 }
 
 static int explore_exhaustively(struct sim_search *search)

@@ -95,6 +95,8 @@ struct sim_search {
 
 /* Looks at bounds and tells progress, now and then; false when the search must end. */
 bool sim_search_goes_on(struct sim_search *search);
+/* Ends the search after sim_visited_add() returned an error. */
+void sim_search_full(struct sim_search *search, int failed);
 /* Copies the violation; the trace is the report's to fill. */
 void sim_search_violation(struct sim_search *search);
 /* Did every must_reach name happen? */

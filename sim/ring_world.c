@@ -315,7 +315,7 @@ static int add_agents(struct sim_world *w, struct ring_world *world)
     if (s->crashes == 0)
         return 0;
     w->agents[w->agents_count] = (struct sim_agent){
-        .ops = &ring_fault_ops, .world = w, .name = "fault", .index = w->agents_count};
+        .ops = &ring_fault_ops, .world = w, .name = SIM_ENVIRONMENT_NAME, .index = w->agents_count};
     w->agents_count++;
     return 0;
 }

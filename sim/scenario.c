@@ -232,6 +232,9 @@ static bool check_names(const struct sim_text *text, const struct sim_scenario *
             return sim_complain(text, path.text,
                                 "%s is not a name, write 1 to %u of A-Z a-z 0-9 _ -",
                                 sim_quoted(name).text, SIM_MAX_NAME);
+        if (strcmp(name, SIM_ENVIRONMENT_NAME) == 0)
+            return sim_complain(text, path.text, "'%s' is the environment, choose another name",
+                                name);
         for (unsigned j = 0; j < i; j++)
             if (strcmp(agent_name(s, j, &other), name) == 0)
                 return sim_complain(text, path.text, "'%s' is also %s, choose another name", name,

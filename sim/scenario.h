@@ -22,6 +22,7 @@ enum sim_free_completes { SIM_FREE_COMPLETES_DEFERRED, SIM_FREE_COMPLETES_WRITTE
 #define SIM_MAX_ALLOCATIONS 1000u
 #define SIM_MAX_SLOTS 65536u
 #define SIM_MAX_NAME 15u
+#define SIM_ENVIRONMENT_NAME "fault" /* of the agent whose steps are faults */
 #define SIM_MAX_MUST_REACH 32u
 
 struct sim_allocator {

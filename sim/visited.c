@@ -36,6 +36,7 @@ struct sim_visited {
     size_t octets, peak_octets, max_octets;
 };
 
+/* False at the bound. */
 static bool claim(struct sim_visited *set, size_t octets)
 {
     if (octets > set->max_octets - set->octets)
@@ -47,17 +48,18 @@ static bool claim(struct sim_visited *set, size_t octets)
 }
 
 /* Large tables are probed at random: huge pages save most of the misses in the TLB. */
-static void *map_new(struct sim_visited *set, size_t octets)
+static int map_new(struct sim_visited *set, size_t octets, void **at)
 {
     if (!claim(set, octets))
-        return NULL;
-    void *at = mmap(NULL, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) {
+        return -ENOSPC;
+    *at = mmap(NULL, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (*at == MAP_FAILED) {
+        *at = NULL;
         set->octets -= octets;
-        return NULL;
+        return -ENOMEM;
     }
-    madvise(at, octets, MADV_HUGEPAGE);
-    return at;
+    madvise(*at, octets, MADV_HUGEPAGE);
+    return 0;
 }
 
 static void map_free(struct sim_visited *set, void *at, size_t octets)
@@ -85,12 +87,16 @@ static int table_grow(struct sim_visited *set, struct table *table, uint32_t **n
     uint64_t slots = table->slots ? table->slots * 2 : first_slots;
     struct table grown = {.slots = slots, .count = table->count};
     uint32_t *grown_numbers = NULL;
-    grown.keys = map_new(set, slots * sizeof *grown.keys);
-    if (grown.keys && numbers)
-        grown_numbers = map_new(set, slots * sizeof *grown_numbers);
-    if (!grown.keys || (numbers && !grown_numbers)) {
+    void *at = NULL;
+    int failed = map_new(set, slots * sizeof *grown.keys, &at);
+    grown.keys = at;
+    if (!failed && numbers) {
+        failed = map_new(set, slots * sizeof *grown_numbers, &at);
+        grown_numbers = at;
+    }
+    if (failed) {
         map_free(set, grown.keys, slots * sizeof *grown.keys);
-        return -ENOMEM;
+        return failed;
     }
     for (uint64_t i = 0; i < table->slots; i++) {
         if (table->keys[i] == 0)
@@ -111,19 +117,27 @@ static int table_grow(struct sim_visited *set, struct table *table, uint32_t **n
     return 0;
 }
 
+/* Where the key is, or would be put. */
+static uint64_t find_key(const struct table *table, uint64_t key)
+{
+    uint64_t place = place_of(table, key);
+    while (table->keys[place] != 0 && table->keys[place] != key)
+        place = (place + 1) & (table->slots - 1);
+    return place;
+}
+
 static int fingerprint_add(struct sim_visited *set, uint64_t key)
 {
     struct table *table = &set->states;
-    if (is_full(table) && table_grow(set, table, NULL, FIRST_SLOTS) != 0)
-        return -ENOMEM;
     key += key == 0;
-    uint64_t place = place_of(table, key);
-    while (table->keys[place] != 0) {
-        if (table->keys[place] == key)
-            return 0;
-        place = (place + 1) & (table->slots - 1);
+    if (table->slots != 0 && table->keys[find_key(table, key)] == key)
+        return 0;
+    if (is_full(table)) {
+        int failed = table_grow(set, table, NULL, FIRST_SLOTS);
+        if (failed)
+            return failed;
     }
-    table->keys[place] = key;
+    table->keys[find_key(table, key)] = key;
     table->count++;
     return 1;
 }
@@ -133,7 +147,7 @@ static int rows_append(struct sim_visited *set, struct rows *rows, const void *c
     if (rows->used + rows->width > rows->size) {
         size_t size = rows->size ? rows->size * 2 : 64 * rows->width;
         if (!claim(set, size - rows->size))
-            return -ENOMEM;
+            return -ENOSPC;
         char *grown = realloc(rows->rows, size);
         if (!grown) {
             set->octets -= size - rows->size;
@@ -147,24 +161,36 @@ static int rows_append(struct sim_visited *set, struct rows *rows, const void *c
     return 0;
 }
 
+/* The place of a content, or where it would be put. */
+static uint64_t find_row(const struct rows *rows, uint64_t hash, const void *content)
+{
+    const struct table *table = &rows->hashes;
+    uint64_t place = place_of(table, hash);
+    while (table->keys[place] != 0 &&
+           (table->keys[place] != hash ||
+            memcmp(rows->rows + rows->numbers[place] * rows->width, content, rows->width) != 0))
+        place = (place + 1) & (table->slots - 1);
+    return place;
+}
+
 /* Finds or adds a content: 1 new, 0 there, negative at the bound; *number is its number. */
 static int rows_add(struct sim_visited *set, struct rows *rows, uint64_t hash, const void *content,
                     uint32_t *number)
 {
     struct table *table = &rows->hashes;
-    if (is_full(table) && table_grow(set, table, &rows->numbers, 64) != 0)
-        return -ENOMEM;
     hash += hash == 0;
-    uint64_t place = place_of(table, hash);
-    while (table->keys[place] != 0) {
+    if (table->slots != 0) {
+        uint64_t place = find_row(rows, hash, content);
         *number = rows->numbers[place];
-        if (table->keys[place] == hash &&
-            memcmp(rows->rows + *number * rows->width, content, rows->width) == 0)
+        if (table->keys[place] != 0)
             return 0;
-        place = (place + 1) & (table->slots - 1);
     }
-    if (table->count == UINT32_MAX || rows_append(set, rows, content) != 0)
-        return -ENOMEM;
+    int failed = is_full(table) ? table_grow(set, table, &rows->numbers, 64) : 0;
+    if (!failed)
+        failed = table->count == UINT32_MAX ? -ENOSPC : rows_append(set, rows, content);
+    if (failed)
+        return failed;
+    uint64_t place = find_row(rows, hash, content);
     *number = (uint32_t)table->count++;
     table->keys[place] = hash;
     rows->numbers[place] = *number;
@@ -178,8 +204,10 @@ static int exact_add(struct sim_visited *set, const struct sim_arena *arena)
         const struct sim_segment *segment = &arena->segments[i];
         if (segment->kind != SIM_STATE)
             continue;
-        if (rows_add(set, &set->contents[i], segment->hash, segment->at, &set->row[columns++]) < 0)
-            return -ENOMEM;
+        int added =
+            rows_add(set, &set->contents[i], segment->hash, segment->at, &set->row[columns++]);
+        if (added < 0)
+            return added;
     }
     return rows_add(set, &set->whole, arena->hash, set->row, &number);
 }

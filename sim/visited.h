@@ -19,7 +19,10 @@ struct sim_visited;
 struct sim_visited *sim_visited_new(bool exact, const struct sim_arena *arena, size_t max_octets);
 void sim_visited_free(struct sim_visited *set);
 
-/* Adds the arena's present state: 1 when it is new, 0 when it was there, -ENOMEM at the bound. */
+/*
+ * Adds the arena's present state: 1 when it is new, 0 when it was there, -ENOSPC at the bound,
+ * -ENOMEM when the machine has no more memory.
+ */
 int sim_visited_add(struct sim_visited *set, const struct sim_arena *arena);
 
 uint64_t sim_visited_count(const struct sim_visited *set);

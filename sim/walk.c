@@ -112,10 +112,8 @@ static bool count_state(struct sim_search *search)
 {
     const struct sim_arena *arena = &search->w->arena;
     int added = sim_visited_add(search->visited, arena);
-    if (added < 0) {
-        search->report->result = SIM_INCOMPLETE;
-        search->report->bound = SIM_BOUND_MEMORY;
-    }
+    if (added < 0)
+        sim_search_full(search, added);
     search->report->digest = sim_mix64(search->report->digest ^ arena->hash);
     return added >= 0;
 }

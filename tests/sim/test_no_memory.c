@@ -316,8 +316,7 @@ static bool is_told(int failed, const struct sim_report *report)
 {
     if (failed)
         return failed == -ENOMEM && !report->trace;
-    return report->result == SIM_NO_MEMORY ||
-           (report->result == SIM_INCOMPLETE && report->bound == SIM_BOUND_MEMORY);
+    return report->result == SIM_NO_MEMORY;
 }
 
 static bool is_right(const struct search *search, int failed, const struct sim_report *report)

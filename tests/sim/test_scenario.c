@@ -609,6 +609,8 @@ static void test_names(void)
          "6:22: allocators[1].name: 'X' is also allocators[0].name, choose another name"},
         {HEAD ALLOCATORS "freers: [{name: a}, {name: X}]\n",
          "6:22: freers[1].name: 'X' is also allocators[0].name, choose another name"},
+        {HEAD ALLOCATORS "freers: [{name: a}, {name: fault}]\n",
+         "6:22: freers[1].name: 'fault' is the environment, choose another name"},
         {HEAD ALLOCATORS "freers: [{name: a}, {name: a}]\n",
          "6:22: freers[1].name: 'a' is also freers[0].name, choose another name"},
     };

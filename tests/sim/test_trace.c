@@ -559,10 +559,6 @@ static const char busy_world[] = "kind: ring\n" WORLD "memory: relaxed\ntear: 4\
                                  "- {name: cpu-1, allocations: 2}\n"
                                  "- {name: ABCDEFGHIJKLMNO, agent: rnic, allocations: 1}\n"
                                  "freers: [{name: _}]\n";
-/* Here an allocator is called as what kills it. */
-static const char fault_world[] = "kind: ring\n" WORLD "crashes: 1\n"
-                                  "allocators: [{name: fault, allocations: 1}]\n"
-                                  "freers: [{name: f1}]\n";
 
 struct exploration {
     struct sim_world *w;
@@ -635,14 +631,6 @@ static void every_enabled_step_has_words(void)
     CU_ASSERT_TRUE(check_world(&e, busy_world) > 1000);
     for (unsigned kind = SIM_STEP_CHOOSE; kind <= SIM_STEP_FAULT; kind++)
         CU_ASSERT_TRUE(e.met[kind] != 0);
-}
-
-static void an_agent_may_be_called_fault(void)
-{
-    struct exploration e = {0};
-    check_world(&e, fault_world);
-    CU_ASSERT_TRUE(e.met[SIM_STEP_CHOOSE] != 0);
-    CU_ASSERT_TRUE(e.met[SIM_STEP_FAULT] != 0);
 }
 
 static void every_number_has_words(void)
@@ -730,7 +718,6 @@ int main(void)
         {"another format is refused", another_format_is_refused},
         {"values out of range are refused", values_out_of_range_are_refused},
         {"every enabled step has words", every_enabled_step_has_words},
-        {"an agent may be called fault", an_agent_may_be_called_fault},
         {"every number has words", every_number_has_words},
         {"garbage is no step", garbage_is_no_step},
     };

@@ -157,7 +157,7 @@ static void fill_up(bool exact, size_t max_octets)
         added += answer == 1;
         above += sim_visited_octets(set) > max_octets;
     }
-    CU_ASSERT_EQUAL(answer, -ENOMEM);
+    CU_ASSERT_EQUAL(answer, -ENOSPC);
     CU_ASSERT_EQUAL(sim_visited_count(set), added);
     uint32_t wrong = 0;
     for (uint32_t i = 0; i <= added; i += 1 + added / 1000) {

@@ -11,7 +11,7 @@
  * `read`, `write` and `fill` move octets and may tear anywhere between naturally aligned pieces of
  * 4 octets; nothing may be concluded from the order in which their pieces take effect.
  *
- * Values are in the host's byte order; net/octets.h turns them into the order of the draft.
+ * Values are in the host's byte order; ref/octets.h turns them into the order of the draft.
  * Pointers are naturally aligned. No call fails.
  */
 #ifndef KBTP_NET_MEM_H

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "net/octets.h"
+#include "ref/octets.h"
 
 static uint64_t offset_to_memory(const struct kbtp_ring *ring, uint64_t block_offset)
 {

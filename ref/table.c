@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "net/octets.h"
+#include "ref/octets.h"
 
 static uint32_t pack(uint16_t flags, uint16_t generation)
 {

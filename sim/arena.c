@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/arena.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+
+#include "sim/random.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -83,10 +86,12 @@ struct sim_segment *sim_segment_find(struct sim_arena *arena, const void *at)
 
 static uint64_t hash_segment(const struct sim_arena *arena, const struct sim_segment *segment)
 {
-    /* The index is mixed in, so that equal octets in two segments differ and the sum keeps both. */
-    uint64_t hash = XXH3_64bits(segment->at, segment->hashed);
-    hash = (hash ^ (uint64_t)(segment - arena->segments + 1)) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 29;
+    /*
+     * The index is mixed in well: the hash of the world is a sum, and states that are each other's
+     * mirror image (two agents have changed places) must differ like any others.
+     */
+    uint64_t index = (uint64_t)(segment - arena->segments) + 1;
+    return sim_mix64(XXH3_64bits(segment->at, segment->hashed) + sim_mix64(index));
 }
 
 void sim_arena_seal(struct sim_arena *arena)
@@ -115,6 +120,7 @@ static bool undo_grow(struct sim_arena *arena, size_t need)
 void sim_touch_record(struct sim_arena *arena, struct sim_segment *segment)
 {
     uint32_t size = (segment->size + 7u) & ~7u;
+    assert(segment->kind == SIM_STATE);
     size_t need = arena->undo_used + size + sizeof(struct undo_record);
     if (need > arena->undo_size && !undo_grow(arena, need)) {
         arena->failed = true; /* the step cannot be taken back: whoever runs steps looks here */

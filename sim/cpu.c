@@ -235,18 +235,45 @@ static bool repeated(struct sim_agent *agent, uint64_t *result)
     return true;
 }
 
+/*
+ * A poll is a function of its private state and the results so far. So it comes again to the access
+ * it was left before; if not, it looks at something that it should not.
+ */
+static void check_pure(struct sim_agent *agent, enum next_op op, const char *at, uint32_t octets)
+{
+    const struct sim_next *next = next_of(agent);
+    if (next->op == NEXT_NONE ||
+        (next->op == (uint32_t)op && next->at == at && next->octets == octets))
+        return;
+    sim_violate(agent->world, "pure-poll", "%s comes to another access than it was left before",
+                agent->name);
+    stop_before(agent, NEXT_NONE, NULL, 0);
+}
+
+/* The access stood before is being made: the next one to come to is another. */
+static void leave_behind(struct sim_agent *agent)
+{
+    *next_of(agent) = (struct sim_next){.op = NEXT_NONE};
+}
+
 /* Returns when the running step makes this access; else leaves the agent standing before it. */
 static void take_turn(struct sim_agent *agent, enum next_op op, const char *at, uint32_t octets)
 {
     struct sim_world *w = agent->world;
     check_granted(agent, at, octets);
+    check_pure(agent, op, at, octets);
     bool can = may_make(agent, op, at, octets);
     /* Nobody sees a store enter the buffer; only its drain is a choice. */
-    if (op == NEXT_STORE && agent->memory != SIM_MEMORY_SC && w->stepping.private_steps && can)
+    bool at_once =
+        op == NEXT_STORE && agent->memory != SIM_MEMORY_SC && w->stepping.private_steps && can;
+    if (at_once) {
+        leave_behind(agent);
         return;
+    }
     if (w->allowance != ALLOW_ACCESS || !can)
         stop_before(agent, op, at, octets);
     w->allowance = ALLOW_NONE;
+    leave_behind(agent);
 }
 
 static uint64_t value_at(const char *at, uint32_t octets)
@@ -351,6 +378,7 @@ static void transfer(struct sim_agent *agent, enum next_op op, const void *place
     struct sim_cpu *cpu = agent->cpu;
     char *at = (char *)(uintptr_t)place;
     check_granted(agent, at, octets);
+    check_pure(agent, op, at, octets);
     if (pieces_of(agent, octets) > MAX_PIECES ||
         (op == NEXT_READ && cpu->accesses + words_of(octets) > agent->program->max_accesses)) {
         sim_violate(agent->world, "bounded-poll", "%s moves %u octets at once", agent->name,
@@ -360,6 +388,7 @@ static void transfer(struct sim_agent *agent, enum next_op op, const void *place
     if (agent->world->allowance != ALLOW_PIECE || !move_piece(agent, op, at, data, octets))
         stop_before(agent, op, at, octets);
     cpu->pieces = 0;
+    leave_behind(agent);
 }
 
 static void read_pieces(struct sim_agent *agent, void *to, const void *at, uint32_t octets)
@@ -494,6 +523,9 @@ static void poll_ended(struct sim_agent *agent, int result)
     struct sim_cpu *cpu = agent->cpu;
     void *private = sim_cpu_private(agent);
     uint32_t argument = cpu->argument;
+    if (w->cursor < cpu->accesses || next_of(agent)->op != NEXT_NONE)
+        sim_violate(w, "pure-poll", "%s ends its poll before the access it was left before",
+                    agent->name);
     if (memcmp(private, w->rollback, agent->program->private_size) != 0)
         w->effect = true;
     memset(results_of(agent), 0, cpu->accesses * sizeof(uint64_t));

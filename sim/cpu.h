@@ -28,7 +28,10 @@ struct sim_program {
     int (*poll)(struct sim_agent *agent, void *private, uint32_t argument);
     /* Once, when a poll ended with `result`: ghost records, sim_cpu_publish(). */
     void (*ended)(struct sim_agent *agent, void *private, uint32_t argument, int result);
-    /* What can be begun, when no poll is due. Decisions on ghost records use sim_ghost_read(). */
+    /*
+     * What can be begun, when no poll is due. `begin` of a choice writes (sim_ghost_write) the
+     * ghost records on which the choice rests, so that dependent steps are seen to be.
+     */
     uint32_t (*choices)(const struct sim_agent *agent, const void *private,
                         uint32_t out[SIM_MAX_CHOICES]);
     /* Once, before the poll of a choice: claims. */

@@ -8,7 +8,6 @@
 
 #include "sim/commute.h"
 #include "sim/random.h"
-#include "sim/ring_world.h"
 #include "sim/visited.h"
 
 #define DEFAULT_MEMORY_OCTETS (SIZE_MAX / 2)
@@ -104,13 +103,19 @@ void sim_search_violation(struct sim_search *search)
     search->report->violation = search->w->violation;
 }
 
-bool sim_all_reached(const struct sim_scenario *scenario, const uint64_t *reached)
+static bool is_reached(const struct sim_world *w, const char *name)
 {
-    for (unsigned i = 0; i < scenario->must_reach_count; i++) {
-        int index = sim_ring_reach_index(scenario->must_reach[i]);
-        if (index >= 0 && reached[index] == 0)
+    for (uint32_t i = 0; i < w->reach_count; i++)
+        if (strcmp(w->reach_names[i], name) == 0)
+            return w->reached[i] != 0;
+    return false;
+}
+
+bool sim_all_reached(const struct sim_world *w)
+{
+    for (unsigned i = 0; i < w->scenario->must_reach_count; i++)
+        if (!is_reached(w, w->scenario->must_reach[i]))
             return false;
-    }
     return true;
 }
 
@@ -179,10 +184,12 @@ static bool leave_state(struct sim_search *search, struct path *path)
     if (!frame->effect && sim_world_quiescent(w)) {
         count_quiescent(search->report, w->arena.hash);
         sim_world_judge_quiescent(w);
-        if (w->violation.property) {
-            frame->next = 0; /* the trace ends in this state */
-            return false;
-        }
+    } else if (frame->count == 0) {
+        sim_violate(w, "stuck", "no step is possible, but not every agent is at rest");
+    }
+    if (w->violation.property) {
+        frame->next = 0; /* the trace ends in this state */
+        return false;
     }
     sim_arena_undo(&w->arena, frame->mark);
     path->steps_used = frame->steps;
@@ -260,8 +267,7 @@ static void exhaust(struct sim_search *search, struct path *path)
     if (search->w->arena.failed)
         report->result = SIM_NO_MEMORY;
     else
-        report->result =
-            sim_all_reached(search->w->scenario, search->w->reached) ? SIM_OK : SIM_VACUOUS;
+        report->result = sim_all_reached(search->w) ? SIM_OK : SIM_VACUOUS;
 }
 
 static int explore_exhaustively(struct sim_search *search)

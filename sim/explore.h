@@ -100,7 +100,7 @@ void sim_search_full(struct sim_search *search, int failed);
 /* Copies the violation; the trace is the report's to fill. */
 void sim_search_violation(struct sim_search *search);
 /* Did every must_reach name happen? */
-bool sim_all_reached(const struct sim_scenario *scenario, const uint64_t *reached);
+bool sim_all_reached(const struct sim_world *w);
 /* The walks of SIM_RANDOM and SIM_PCT. */
 int sim_walk(struct sim_search *search);
 

@@ -80,19 +80,6 @@ static void allocator_ended(struct sim_agent *agent, void *private, uint32_t arg
     }
 }
 
-/* The allocator's lowest entry that is free to be bound, or UINT32_MAX. */
-static uint32_t free_entry(const struct sim_agent *agent)
-{
-    const struct sim_ring_world *ring = sim_ring_of(agent->world);
-    uint32_t handles = agent->world->scenario->handles;
-    for (uint32_t i = agent->index * handles; i < (agent->index + 1) * handles; i++) {
-        sim_ghost_read(agent->world, &ring->entries[i], sizeof ring->entries[i]);
-        if (ring->entries[i].state == RING_UNBOUND)
-            return i;
-    }
-    return UINT32_MAX;
-}
-
 static uint32_t allocator_choices(const struct sim_agent *agent, const void *private,
                                   uint32_t out[SIM_MAX_CHOICES])
 {
@@ -106,10 +93,16 @@ static uint32_t allocator_choices(const struct sim_agent *agent, const void *pri
         return 0;
     if (w->scenario->quota != 0 && ring->ghost->usage >= w->scenario->quota)
         return 0;
-    if (ring->entry_count != 0 && free_entry(agent) == UINT32_MAX)
-        return 0;
-    out[0] = 0;
-    return 1;
+    if (ring->entry_count == 0) {
+        out[0] = 0;
+        return 1;
+    }
+    /* Any handle of its own that is not bound. */
+    uint32_t count = 0, handles = w->scenario->handles;
+    for (uint32_t i = agent->index * handles; i < (agent->index + 1) * handles; i++)
+        if (ring->entries[i].state == RING_UNBOUND)
+            out[count++] = i;
+    return count;
 }
 
 static void allocator_begin(struct sim_agent *agent, void *private, uint32_t argument)
@@ -117,14 +110,13 @@ static void allocator_begin(struct sim_agent *agent, void *private, uint32_t arg
     struct allocator *a = private;
     struct sim_world *w = agent->world;
     struct sim_ring_world *ring = sim_ring_of(w);
-    (void)argument;
     a->remaining--;
     sim_ghost_write(w, &ring->ghost->usage, sizeof ring->ghost->usage);
     ring->ghost->usage++;
     if (ring->ghost->usage == w->scenario->quota)
         sim_reach(w, RING_REACH_QUOTA_FULL);
     if (ring->entry_count != 0) {
-        a->entry = free_entry(agent);
+        a->entry = argument;
         sim_ghost_write(w, &ring->entries[a->entry], sizeof(struct sim_ring_entry));
         ring->entries[a->entry].state = RING_BINDING;
     }
@@ -181,11 +173,12 @@ static void freer_ended(struct sim_agent *agent, void *private, uint32_t argumen
     struct sim_world *w = agent->world;
     bool late = w->scenario->free_completes == SIM_FREE_COMPLETES_WRITTEN;
     if (argument & RING_RETRY) {
-        if (result == 0)
-            return;
-        sim_reach(w, RING_REACH_DEFERRED_WRITE);
-        if (late)
-            sim_cpu_publish(agent, RING_FREE_COMPLETED, 0);
+        if (result != 0) {
+            sim_reach(w, RING_REACH_DEFERRED_WRITE);
+            if (late)
+                sim_cpu_publish(agent, RING_FREE_COMPLETED, f->entry);
+        }
+        f->entry = 0;
         return;
     }
     if (result < 0) {
@@ -196,8 +189,10 @@ static void freer_ended(struct sim_agent *agent, void *private, uint32_t argumen
         sim_reach(w, RING_REACH_DEFERRAL);
         if (slot_has_two(w, f))
             sim_reach(w, RING_REACH_TWO_DEFERRALS);
-        if (late)
+        if (late) {
+            f->entry = 0;
             return;
+        }
     }
     sim_cpu_publish(agent, RING_FREE_COMPLETED, f->entry);
     f->entry = 0;
@@ -226,8 +221,13 @@ static void freer_begin(struct sim_agent *agent, void *private, uint32_t argumen
     struct sim_world *w = agent->world;
     struct sim_ring_world *ring = sim_ring_of(w);
     struct freer *f = private;
-    if (argument & RING_RETRY)
+    if (argument & RING_RETRY) { /* whose entry is it for? */
+        uint64_t offset = f->frees[argument & ~RING_RETRY].block_offset;
+        uint32_t deferred = sim_ring_block_at(ring, offset);
+        if (deferred != RING_NO_BLOCK)
+            f->entry = ring->ghost->blocks[deferred].entry;
         return;
+    }
     struct sim_ring_block *block = &ring->ghost->blocks[argument];
     sim_ghost_write(w, block, sizeof *block);
     block->place = RING_FREEING;

@@ -201,6 +201,19 @@ static void ring_describe(struct sim_world *w, const struct sim_access *access, 
     }
 }
 
+/*
+ * Enabled at once, at most: by an allocator its 64 choices of an entry (an access or the pieces of
+ * a transfer are fewer), the drains of its buffer, and its death; by a freer its deferred frees and
+ * all that is bound, which are different blocks, and its drains.
+ */
+#define MAX_DRAINS 32u
+_Static_assert(SIM_MAX_ALLOCATORS *(64u + MAX_DRAINS + 1u) +
+                       SIM_MAX_FREERS * (SIM_RING_MAX_BLOCKS + MAX_DRAINS) <=
+                   SIM_MAX_STEPS,
+               "SIM_MAX_STEPS");
+_Static_assert(2 * SIM_RING_MAX_BLOCKS <= SIM_MAX_CHOICES, "SIM_MAX_CHOICES");
+_Static_assert(RING_REACH_COUNT <= SIM_MAX_REACH, "SIM_MAX_REACH");
+
 /* ---- building ---------------------------------------------------------------------------- */
 
 static const struct sim_world_ops ring_ops = {

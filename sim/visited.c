@@ -146,13 +146,12 @@ static int rows_append(struct sim_visited *set, struct rows *rows, const void *c
 {
     if (rows->used + rows->width > rows->size) {
         size_t size = rows->size ? rows->size * 2 : 64 * rows->width;
-        if (!claim(set, size - rows->size))
+        if (!claim(set, size)) /* both are there for a moment */
             return -ENOSPC;
         char *grown = realloc(rows->rows, size);
-        if (!grown) {
-            set->octets -= size - rows->size;
+        set->octets -= grown ? rows->size : size;
+        if (!grown)
             return -ENOMEM;
-        }
         rows->rows = grown;
         rows->size = size;
     }

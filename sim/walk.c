@@ -86,7 +86,7 @@ static void pct_after(struct walk *walk, const struct sim_world *w, const struct
     }
 }
 
-static bool remember(struct walk *walk, const struct sim_step *step)
+static bool remember(struct sim_search *search, struct walk *walk, const struct sim_step *step)
 {
     if (walk->count == walk->size) {
         uint32_t size = walk->size ? walk->size * 2 : 1024;
@@ -95,6 +95,7 @@ static bool remember(struct walk *walk, const struct sim_step *step)
             return false;
         walk->steps = steps;
         walk->size = size;
+        search->path_octets = size * sizeof *steps;
     }
     walk->steps[walk->count++] = *step;
     return true;
@@ -130,14 +131,16 @@ static bool walk_once(struct sim_search *search, struct walk *walk)
             end_quiescent(search);
             break;
         }
-        if (count == 0)
+        if (count == 0) {
+            sim_violate(w, "stuck", "no step is possible, but not every agent is at rest");
             break;
+        }
         uint32_t at = by_priority ? pick_by_priority(walk, steps, count)
                                   : sim_random_below(&walk->chance, count);
         bool well = sim_world_step(w, &steps[at]);
         search->report->transitions++;
         search->depth = walk->count + 1;
-        if (!remember(walk, &steps[at]) || (!well && !w->violation.property)) {
+        if (!remember(search, walk, &steps[at]) || (!well && !w->violation.property)) {
             search->report->result = SIM_NO_MEMORY;
             return false;
         }
@@ -176,7 +179,7 @@ int sim_walk(struct sim_search *search)
     }
     free(start);
     if (goes_on)
-        report->result = sim_all_reached(w->scenario, w->reached) ? SIM_OK : SIM_VACUOUS;
+        report->result = sim_all_reached(w) ? SIM_OK : SIM_VACUOUS;
     if (report->result == SIM_VIOLATION) {
         report->trace = walk.steps;
         report->trace_steps = walk.count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/world.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@ const struct sim_checker sim_always[] = {
     {.property = "granted-memory",
      .says = "nothing outside the memory an agent was granted is read or written"},
     {.property = "bounded-poll", .says = "a poll comes to its end within its bound of accesses"},
+    {.property = "pure-poll",
+     .says = "a poll that is run again comes again to the access it was left before"},
 };
 const uint32_t sim_always_count = sizeof sim_always / sizeof *sim_always;
 
@@ -40,6 +43,7 @@ uint32_t sim_world_enabled(const struct sim_world *w, struct sim_step out[SIM_MA
     uint32_t count = 0;
     for (uint32_t i = 0; i < w->agents_count; i++)
         count += w->agents[i].ops->enabled(&w->agents[i], out + count);
+    assert(count <= SIM_MAX_STEPS);
     return count;
 }
 
@@ -144,11 +148,6 @@ void sim_ghost_write(struct sim_world *w, const void *at, uint32_t octets)
     sim_touch(&w->arena, sim_segment_of(&w->arena, at));
     sim_footprint_note(w, at, octets, true);
     w->effect = true;
-}
-
-void sim_ghost_read(struct sim_world *w, const void *at, uint32_t octets)
-{
-    sim_footprint_note(w, at, octets, false);
 }
 
 void sim_footprint_add(struct sim_world *w, const void *at, uint32_t octets, bool writes)

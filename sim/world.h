@@ -17,7 +17,7 @@
 #include "sim/scenario.h"
 
 #define SIM_MAX_AGENTS 16u
-#define SIM_MAX_STEPS 256u /* enabled in one state */
+#define SIM_MAX_STEPS 1280u /* enabled in one state: ring_world.c shows that it suffices */
 #define SIM_MAX_CHECKERS 16u
 #define SIM_MAX_REACH 16u
 #define SIM_MAX_FOOTPRINT 32u
@@ -168,7 +168,11 @@ struct sim_world {
     bool count_reached;
 
     /* Of the running or last step. */
-    bool effect; /* it changed more than what its agent has read so far */
+    /*
+     * It changed memory, ghost records, a store buffer, or an agent's private state at the end of a
+     * poll: more than what an agent has read so far. Where no step has an effect, all is quiet.
+     */
+    bool effect;
     struct sim_violation violation;
     struct sim_footprint *footprint;                                 /* record here, when set */
     void (*observe)(void *context, const struct sim_access *access); /* tell here, when set */
@@ -204,9 +208,8 @@ void sim_violate(struct sim_world *w, const char *property, const char *format, 
 void sim_write(struct sim_world *w, uint32_t agent, void *at, const void *octets, uint32_t count);
 /* Something happened to ghost records: checkers are told. */
 void sim_event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t value);
-/* Before the first write to ghost records at `at`, and for reads that a decision rests on. */
+/* Before the first write to ghost records at `at`. */
 void sim_ghost_write(struct sim_world *w, const void *at, uint32_t octets);
-void sim_ghost_read(struct sim_world *w, const void *at, uint32_t octets);
 
 void sim_footprint_add(struct sim_world *w, const void *at, uint32_t octets, bool writes);
 bool sim_footprints_disjoint(const struct sim_footprint *a, const struct sim_footprint *b);

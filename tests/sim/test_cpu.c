@@ -411,6 +411,29 @@ static void test_bounds(void)
     expect_violation(move_too_much, "bounded-poll");
 }
 
+/* Polls that look at what is neither private nor a result: another place, fewer accesses. */
+static int looks;
+
+static void another_place_each_time(struct mem *m, const struct litmus_shared *s, uint64_t *r)
+{
+    r[0] = mem_load64(m, looks++ % 2 ? s->x : s->y);
+    r[1] = mem_load64(m, s->x);
+}
+
+static void fewer_accesses_each_time(struct mem *m, const struct litmus_shared *s, uint64_t *r)
+{
+    for (int i = looks++; i < 3; i++)
+        r[0] += mem_load64(m, s->x);
+}
+
+static void test_pure_polls(void)
+{
+    looks = 0;
+    expect_violation(another_place_each_time, "pure-poll");
+    looks = 0;
+    expect_violation(fewer_accesses_each_time, "pure-poll");
+}
+
 /* ---- steps that lie about what they touch ------------------------------------------------ */
 
 /* The order in which agents end is remembered, and nobody is told. */
@@ -483,6 +506,7 @@ int main(void)
         {"torn reads", test_torn_read},
         {"torn writes", test_torn_write},
         {"bounds of memory and polls", test_bounds},
+        {"impure polls", test_pure_polls},
         {"commuting steps", test_commute_finds_lies},
 #ifdef SIM_REHASH
         {"undeclared writes", test_undeclared_write},

@@ -19,11 +19,17 @@ static const char *const small_worlds[] = {
          "freers: [{name: f1}]\n",
     HEAD "handles: 1\nallocators: [{name: a1, allocations: 1}, {name: a2, allocations: 1}]\n"
          "freers: [{name: f1}]\n",
+    "kind: ring\nslots: 2\nblocks: 2\nhandles: 2\n"
+    "allocators: [{name: a1, allocations: 1}, {name: a2, allocations: 2}]\n"
+    "freers: [{name: f1}]\n",
     "kind: ring\nslots: 2\nblocks: 2\n"
     "allocators: [{name: a1, allocations: 2}, {name: a2, allocations: 2}]\n"
     "freers: [{name: f1}]\n",
     "kind: ring\nslots: 2\nblocks: 2\nfree_completes: written\n"
     "allocators: [{name: r1, agent: rnic, allocations: 2}, {name: a2, allocations: 2}]\n"
+    "freers: [{name: f1}]\n",
+    "kind: ring\nslots: 2\nblocks: 2\nhandles: 1\nfree_completes: written\n"
+    "allocators: [{name: a1, allocations: 1}, {name: a2, allocations: 2}]\n"
     "freers: [{name: f1}]\n",
     "kind: ring\nslots: 2\nblocks: 2\ncrashes: 1\n"
     "allocators: [{name: a1, allocations: 2}, {name: a2, allocations: 2}]\n"
@@ -240,6 +246,21 @@ static void test_walks_find(void)
     }
 }
 
+/* As many steps at once as a scenario can bring about. */
+static void test_many_steps(void)
+{
+    static const char crowd[] = "kind: ring\nslots: 64\nblocks: 64\nquota: none\nallocators:\n"
+                                "- {name: a1, allocations: 9}\n- {name: a2, allocations: 9}\n"
+                                "- {name: a3, allocations: 9}\n- {name: a4, allocations: 9}\n"
+                                "- {name: a5, allocations: 9}\n- {name: a6, allocations: 9}\n"
+                                "- {name: a7, allocations: 9}\n- {name: a8, allocations: 9}\n"
+                                "freers: [{name: f1}, {name: f2}, {name: f3}, {name: f4}]\n";
+    struct sim_explore walks = {.mode = SIM_PCT, .seed = 1, .runs = 50, .pct_depth = 3};
+    CU_ASSERT_EQUAL(search(crowd, standard, walks).result, SIM_OK);
+    struct sim_explore some = {.max_states = 2000, .check_commute = true};
+    CU_ASSERT_EQUAL(search(crowd, standard, some).result, SIM_INCOMPLETE);
+}
+
 static void test_repeats(void)
 {
     struct sim_report first = search(two_laps, standard, exhaustive);
@@ -263,6 +284,7 @@ int main(void)
         {"vacuous", test_vacuous},
         {"walks", test_walks},
         {"walks find a violation", test_walks_find},
+        {"many steps at once", test_many_steps},
         {"equal runs, equal digests", test_repeats},
     };
     return run_tests("explore", tests, sizeof tests / sizeof *tests);

@@ -6,8 +6,8 @@
  * Each function maps a host value to the value whose octets in memory are in the named order, and
  * back: they are their own inverses.
  */
-#ifndef KBTP_NET_OCTETS_H
-#define KBTP_NET_OCTETS_H
+#ifndef KBTP_REF_OCTETS_H
+#define KBTP_REF_OCTETS_H
 
 #include <stdbool.h>
 #include <stdint.h>

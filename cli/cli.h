@@ -59,6 +59,12 @@ bool cli_word(const char *option, const char *value, const char *const *words, i
  */
 bool cli_write_file(const char *path, int (*write)(void *context, void *file), void *context);
 
+/* A copy of `text` for people: what would steer a terminal becomes '?'. */
+void cli_printable(char *out, size_t size, const char *text);
+
+/* Do both paths lead to one existing file? */
+bool cli_same_file(const char *a, const char *b);
+
 /* For charts: columns of standard output, and whether it can show more than ASCII. */
 unsigned cli_width(void);
 bool cli_utf8(void);
@@ -66,11 +72,12 @@ bool cli_utf8(void);
 /* Mutants. The name this executable has, "none" for kbtp itself. */
 const char *cli_mutant_self(void);
 /*
- * Runs the command in the executable of mutant `name`. Returns only when that cannot be: the exit
- * status, after a complaint; or CLI_DONE when `name` is this executable's own or "list", which
- * prints the names (*listed).
+ * Runs the command in the executable of mutant `name`. Returns only when that is this executable
+ * (CLI_DONE), or when it cannot be: the exit status, after a complaint.
  */
-int cli_become_mutant(const char *name, char **argv, bool *listed);
+int cli_become_mutant(const char *name, char **argv);
+/* Prints their names, one a line. */
+void cli_list_mutants(void);
 /* Program name and path for a line to type. */
 const char *cli_program(void);
 

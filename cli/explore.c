@@ -20,6 +20,7 @@
 #define DEFAULT_RUNS 10000u
 #define DEFAULT_PCT_DEPTH 3u
 #define UNSET (-1)
+#define ENOUGH_STATES 100000u /* to speak of octets a state */
 #define LEAST_MEMORY (UINT64_C(4) << 20)
 
 static const char usage[] =
@@ -274,6 +275,7 @@ static void show_progress(void *context, const struct sim_progress *p)
 /* A finished search and all that was made of it. */
 struct outcome {
     const char *scenario_path;
+    char shown_path[512]; /* for people */
     const struct sim_scenario *scenario;
     const struct explore_options *options;
     const struct sim_world *world;
@@ -355,8 +357,7 @@ static void print_json(const struct outcome *o)
 static void print_world(const struct outcome *o)
 {
     const struct sim_scenario *s = o->scenario;
-    printf("scenario    %s%s%s\n", o->scenario_path, s->title ? ": " : "",
-           s->title ? s->title : "");
+    printf("scenario    %s%s%s\n", o->shown_path, s->title ? ": " : "", s->title ? s->title : "");
     printf("world       N = %" PRIu32 ", F = %" PRIu32, s->slots, s->blocks);
     for (unsigned i = 0; i < s->allocators_count; i++)
         printf(", %s (%s, %" PRIu32 " allocation%s)", s->allocators[i].name,
@@ -408,7 +409,7 @@ static void print_figures(const struct outcome *o)
            r->depth_max, r->quiescent);
     printf("            %.2f s, %.2f M states/s, %.1f MB", r->seconds,
            (double)r->states * 1e-6 / (r->seconds + 1e-9), (double)r->memory_octets * 1e-6);
-    if (r->states != 0)
+    if (r->states >= ENOUGH_STATES)
         printf(" (%.0f octets a state)", (double)r->memory_octets / (double)r->states);
     if (r->collision > 0)
         printf(", two states confused with probability %.1e", r->collision);
@@ -417,6 +418,15 @@ static void print_figures(const struct outcome *o)
         printf("commute     %" PRIu64 " pairs of independent steps, each tried both ways\n",
                r->commuted);
     printf("digest      0x%016" PRIx64 "\n", r->digest);
+}
+
+/* What a search that ended early did not come to says nothing. */
+static void print_reached(const char *name, uint64_t times, enum sim_result result)
+{
+    if (times != 0)
+        printf("%-11s %-22s by %" PRIu64 " transitions\n", "reached", name, times);
+    else if (result == SIM_VACUOUS)
+        printf("%-11s %-22s\n", "NOT REACHED", name);
 }
 
 static void print_properties(const struct outcome *o)
@@ -432,9 +442,7 @@ static void print_properties(const struct outcome *o)
         const char *name = o->scenario->must_reach[i];
         for (uint32_t j = 0; j < o->world->reach_count; j++)
             if (strcmp(o->world->reach_names[j], name) == 0)
-                printf("%-11s %-22s %s%" PRIu64 " transitions\n",
-                       r->reached[j] ? "reached" : "NOT REACHED", name, r->reached[j] ? "by " : "",
-                       r->reached[j]);
+                print_reached(name, r->reached[j], r->result);
     }
 }
 
@@ -446,7 +454,7 @@ static int draw(struct sim_world *w, const struct outcome *o)
     struct chart chart;
     struct sim_replay replay;
     chart_init(&chart);
-    snprintf(chart.title, sizeof chart.title, "%s%s%s: %s", o->scenario_path,
+    snprintf(chart.title, sizeof chart.title, "%.70s%s%s: %s", o->shown_path,
              strcmp(cli_mutant_self(), "none") ? " with mutant " : "",
              strcmp(cli_mutant_self(), "none") ? cli_mutant_self() : "", r->violation.property);
     snprintf(chart.subtitle, sizeof chart.subtitle,
@@ -581,6 +589,7 @@ static int explore(const char *path, struct explore_options *o, struct sim_scena
         fputs("\r\033[K", stderr);
     struct outcome outcome = {
         .scenario_path = path, .scenario = scenario, .options = o, .world = w, .report = &report};
+    cli_printable(outcome.shown_path, sizeof outcome.shown_path, path);
     int status = CLI_ENVIRONMENT;
     if (failed)
         cli_complain("%s", strerror(-failed));
@@ -608,18 +617,22 @@ static int run(int argc, char **argv)
         return status;
     if (!options_agree(&o))
         return CLI_BAD_INPUT;
-    if (o.mutant) {
-        bool listed;
-        status = cli_become_mutant(o.mutant, argv, &listed);
-        if (status != CLI_DONE || listed)
-            return status;
+    if (o.mutant && strcmp(o.mutant, "list") == 0) {
+        cli_list_mutants();
+        return CLI_DONE;
     }
+    if (o.mutant && (status = cli_become_mutant(o.mutant, argv)) != CLI_DONE)
+        return status;
     if (!path) {
         cli_complain("which scenario? e.g. `kbtp explore scenarios/races/deferred-free.yaml`");
         return CLI_BAD_INPUT;
     }
     if (o.search.max_memory_octets == 0)
         o.search.max_memory_octets = default_memory();
+    if (o.trace && cli_same_file(path, o.trace)) {
+        cli_complain("--trace: would overwrite the scenario %.200s; choose another file", path);
+        return CLI_BAD_INPUT;
+    }
     char error[400], *text;
     size_t length;
     if (sim_read_file(path, MAX_SCENARIO_OCTETS, &text, &length, error, sizeof error) != 0) {

@@ -53,15 +53,25 @@ static bool is_known(const char *name)
     return false;
 }
 
-int cli_become_mutant(const char *name, char **argv, bool *listed)
+void cli_list_mutants(void)
 {
     char path[PATH_MAX], target[PATH_MAX + 64];
-    *listed = strcmp(name, "list") == 0;
-    if (*listed) {
-        for (unsigned i = 0; mutants[i]; i++)
-            puts(mutants[i]);
-        return CLI_DONE;
+    unsigned found = 0;
+    *self_path(path) = 0;
+    for (unsigned i = 0; mutants[i]; i++) {
+        snprintf(target, sizeof target, "%s" PREFIX "%s", path, mutants[i]);
+        if (access(target, X_OK) != 0)
+            continue;
+        puts(mutants[i]);
+        found++;
     }
+    if (found == 0)
+        cli_complain("mutants come with the build, not with the installation");
+}
+
+int cli_become_mutant(const char *name, char **argv)
+{
+    char path[PATH_MAX], target[PATH_MAX + 64];
     if (strcmp(name, cli_mutant_self()) == 0)
         return CLI_DONE;
     if (strcmp(name, "none") != 0 && !is_known(name)) {
@@ -75,6 +85,8 @@ int cli_become_mutant(const char *name, char **argv, bool *listed)
         snprintf(target, sizeof target, "%s" PREFIX "%s", path, name);
     fflush(stdout);
     execv(target, argv - 1); /* with the word before the command */
-    cli_complain("cannot run the mutant %s: %s; is it built?", target, strerror(errno));
+    cli_complain(
+        "cannot run the mutant %s: %s; mutants come with the build, not with the installation",
+        target, strerror(errno));
     return CLI_ENVIRONMENT;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "sim/utf8.h"
 
 #define DEFAULT_WIDTH 120u
 #define MIN_WIDTH 60u
@@ -162,34 +163,51 @@ bool cli_word(const char *option, const char *value, const char *const *words, i
     return false;
 }
 
-/* Where to write for `path` until all is well; false when the path is too long. */
+/* Where to write for `path` until all is well: in the same directory. False: too long. */
 static bool place_beside(const char *path, char *beside, size_t size)
 {
-    return snprintf(beside, size, "%s.%ld.tmp", path, (long)getpid()) < (int)size;
+    const char *slash = strrchr(path, '/');
+    int directory = slash ? (int)(slash - path) + 1 : 0;
+    return snprintf(beside, size, "%.*s.kbtp-%ld.tmp", directory, path, (long)getpid()) < (int)size;
 }
 
-/* Pipes and devices are written to, files are replaced, links followed. Returns 0 or -errno. */
-static int write_to(const char *path, int (*write)(void *context, void *file), void *context)
+/* Writes a new file and gives it the name `path` when all was written. Returns 0 or -errno. */
+static int replace(const char *path, int (*write)(void *context, void *file), void *context)
 {
-    char real[PATH_MAX], beside[PATH_MAX];
-    struct stat there;
-    bool exists = stat(path, &there) == 0;
-    bool replaces = !exists || S_ISREG(there.st_mode);
-    if (exists && !realpath(path, real))
-        return -errno;
-    const char *target = exists ? real : path;
-    if (replaces && !place_beside(target, beside, sizeof beside))
+    char beside[PATH_MAX];
+    if (!place_beside(path, beside, sizeof beside))
         return -ENAMETOOLONG;
-    FILE *file = fopen(replaces ? beside : target, replaces ? "wx" : "w");
+    FILE *file = fopen(beside, "wx");
     if (!file)
         return -errno;
     int failed = write(context, file);
     if (fclose(file) != 0 && !failed)
         failed = -errno;
-    if (replaces && !failed && rename(beside, target) != 0)
+    if (!failed && rename(beside, path) != 0)
         failed = -errno;
-    if (replaces && failed)
+    if (failed)
         unlink(beside);
+    return failed;
+}
+
+/* Pipes and devices are written to, files are replaced, links followed. Returns 0 or -errno. */
+static int write_to(const char *path, int (*write)(void *context, void *file), void *context)
+{
+    char real[PATH_MAX];
+    struct stat there, link;
+    bool exists = stat(path, &there) == 0;
+    if (!exists && errno != ENOENT)
+        return -errno;
+    if (exists && S_ISREG(there.st_mode))
+        return realpath(path, real) ? replace(real, write, context) : -errno;
+    if (!exists && lstat(path, &link) != 0)
+        return replace(path, write, context);
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return -errno;
+    int failed = write(context, file);
+    if (fclose(file) != 0 && !failed)
+        failed = -errno;
     return failed;
 }
 
@@ -199,6 +217,25 @@ bool cli_write_file(const char *path, int (*write)(void *context, void *file), v
     if (failed)
         cli_complain("%.200s: cannot be written: %s", path, strerror(-failed));
     return !failed;
+}
+
+void cli_printable(char *out, size_t size, const char *text)
+{
+    size_t used = 0;
+    unsigned octets;
+    for (; *text && used + 5 < size; text += octets) {
+        bool plain = !sim_utf8_is_control(sim_utf8(text, SIZE_MAX, &octets));
+        memcpy(out + used, plain ? text : "?", plain ? octets : 1);
+        used += plain ? octets : 1;
+    }
+    out[used] = 0;
+}
+
+bool cli_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && S_ISREG(first.st_mode) &&
+           first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 unsigned cli_width(void)

@@ -257,13 +257,16 @@ static int run(int argc, char **argv)
         cli_complain("which trace? `kbtp explore SCENARIO --trace FILE` writes one");
         return CLI_BAD_INPUT;
     }
+    if (o.msc && cli_same_file(path, o.msc)) {
+        cli_complain("--msc: would overwrite the trace %.200s; choose another file", path);
+        return CLI_BAD_INPUT;
+    }
     struct sim_trace *trace = trace_file_read(path);
     if (!trace)
         return CLI_BAD_INPUT;
-    bool listed;
-    status = cli_become_mutant(trace->mutant, argv, &listed);
+    status = cli_become_mutant(trace->mutant, argv);
     if (status == CLI_DONE)
-        status = listed ? CLI_BAD_INPUT : with_trace(path, &o, trace);
+        status = with_trace(path, &o, trace);
     sim_trace_free(trace);
     return status;
 }

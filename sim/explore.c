@@ -11,7 +11,8 @@
 #include "sim/visited.h"
 
 #define DEFAULT_MEMORY_OCTETS (SIZE_MAX / 2)
-#define LOOK_EVERY 4096u /* transitions between two looks at the clock */
+#define LOOK_EVERY_COMMUTING 16u /* every state takes thousands of steps then */
+#define LOOK_EVERY 4096u         /* transitions between two looks at the clock */
 #define PROGRESS_SECONDS 0.5
 
 /* A state on the path from the initial one, and the steps out of it. */
@@ -72,16 +73,17 @@ bool sim_search_goes_on(struct sim_search *search)
     struct sim_report *report = search->report;
     if (options->max_states != 0 && sim_visited_count(search->visited) > options->max_states)
         return bound_reached(search, SIM_BOUND_STATES);
+    if (options->stop && *options->stop)
+        return bound_reached(search, SIM_BOUND_STOP);
     if (report->transitions < search->next_look)
         return true;
-    search->next_look = report->transitions + LOOK_EVERY;
+    search->next_look =
+        report->transitions + (options->check_commute ? LOOK_EVERY_COMMUTING : LOOK_EVERY);
     size_t memory = memory_in_use(search);
     if (memory > report->memory_octets)
         report->memory_octets = memory;
     if (options->max_memory_octets != 0 && memory > options->max_memory_octets)
         return bound_reached(search, SIM_BOUND_MEMORY);
-    if (options->stop && *options->stop)
-        return bound_reached(search, SIM_BOUND_STOP);
     double now = now_s();
     if (options->max_seconds > 0 && now - search->started > options->max_seconds)
         return bound_reached(search, SIM_BOUND_SECONDS);

@@ -159,13 +159,13 @@ static yaml_scalar_style_t style_of(const char *text)
     return literal ? YAML_LITERAL_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
 }
 
-/* What is no character becomes U+FFFD. NULL when there is no memory. */
+/* What is no character, or would steer a terminal, becomes U+FFFD. NULL: there is no memory. */
 static char *made_readable(const char *text)
 {
     char *copy = malloc(3 * strlen(text) + 1), *out = copy;
     unsigned octets;
     for (; copy && *text; text += octets) {
-        bool well = sim_utf8(text, SIZE_MAX, &octets) != SIM_NO_CHARACTER;
+        bool well = !sim_utf8_is_control(sim_utf8(text, SIZE_MAX, &octets));
         memcpy(out, well ? text : "\xef\xbf\xbd", well ? octets : 3);
         out += well ? octets : 3;
     }
@@ -354,9 +354,21 @@ static bool parse_digest(const char *text, uint64_t *digest)
     return strcmp(printed, text) == 0; /* strtoull is lenient */
 }
 
+/* May be printed: holds no control characters. */
+static bool is_plain(const char *text)
+{
+    unsigned octets;
+    for (; *text; text += octets)
+        if (sim_utf8_is_control(sim_utf8(text, SIZE_MAX, &octets)))
+            return false;
+    return true;
+}
+
 static bool is_legal(const struct raw_trace *raw, uint64_t *digest)
 {
-    return raw->format == FORMAT && (raw->tear == 4 || raw->tear == 8) && raw->store_buffer >= 1 &&
+    return is_plain(raw->version) && is_plain(raw->mutant) && is_plain(raw->property) &&
+           is_plain(raw->what) && is_plain(raw->scenario_name) && raw->seed <= INT64_MAX &&
+           raw->format == FORMAT && (raw->tear == 4 || raw->tear == 8) && raw->store_buffer >= 1 &&
            raw->store_buffer <= 16 && parse_digest(raw->digest, digest);
 }
 

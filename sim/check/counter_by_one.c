@@ -17,8 +17,13 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
     const struct sim_ring_world *ring = sim_ring_of(w);
     if (write->at != ring->head && write->at != ring->tail)
         return;
+    if (write->octets != 8) {
+        sim_violate(w, sim_check_counter_by_one.property, "%s writes a part of %s",
+                    w->agents[write->agent].name, write->at == ring->head ? "Head" : "Tail");
+        return;
+    }
     uint64_t old = sim_ring_counter_value(write->old), new = sim_ring_counter_value(write->at);
-    if (write->octets != 8 || new != advanced(ring, old))
+    if (new != advanced(ring, old))
         sim_violate(w, sim_check_counter_by_one.property,
                     "%s leaves %s at %#llx after %#llx: no FetchAdd of one ticket does",
                     w->agents[write->agent].name, write->at == ring->head ? "Head" : "Tail",

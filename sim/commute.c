@@ -10,13 +10,13 @@ static enum pair_end run_both(struct sim_world *w, const struct sim_step *a,
                               const struct sim_step *b, uint64_t *hash)
 {
     size_t mark = sim_arena_mark(&w->arena);
-    enum pair_end end = PAIR_RAN;
-    if (!sim_world_step(w, a))
-        end = PAIR_VIOLATED;
-    else if (!sim_world_is_enabled(w, b))
-        end = PAIR_DISABLED;
-    else if (!sim_world_step(w, b))
-        end = PAIR_VIOLATED;
+    enum pair_end end = PAIR_VIOLATED;
+    if (sim_world_step(w, a)) {
+        if (!sim_world_is_enabled(w, b))
+            end = PAIR_DISABLED;
+        else if (sim_world_step(w, b))
+            end = PAIR_RAN;
+    }
     *hash = w->arena.hash;
     w->violation.property = NULL; /* the search comes to it by itself */
     sim_arena_undo(&w->arena, mark);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/visited.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,7 @@ static int rows_append(struct sim_visited *set, struct rows *rows, const void *c
 {
     if (rows->used + rows->width > rows->size) {
         size_t size = rows->size ? rows->size * 2 : 64 * rows->width;
+        assert(size != 0);     /* no segment is empty */
         if (!claim(set, size)) /* both are there for a moment */
             return -ENOSPC;
         char *grown = realloc(rows->rows, size);

@@ -121,8 +121,6 @@ void sim_ring_describe_entry(const struct sim_world *w, uint32_t number, char *o
 {
     const struct sim_ring_world *ring = sim_ring_of(w);
     const char *entry = ring->table + 16u * number;
-    char block[32];
-    sim_ring_describe_offset(ring, sim_ring_offset(ring, entry), block, sizeof block);
     snprintf(out, size, "gen %u%s", sim_ring_entry_generation(entry),
              sim_ring_entry_flags(entry) & 1 ? " VALID" : "");
 }

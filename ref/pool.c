@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ref/pool.h"
 
+#include <assert.h>
 #include <errno.h>
 
 int kbtp_pool_free(struct mem *m, const struct kbtp_pool *pool, struct kbtp_deferred *deferred,
@@ -10,6 +11,53 @@ int kbtp_pool_free(struct mem *m, const struct kbtp_pool *pool, struct kbtp_defe
         return -ENOSPC;
     uint64_t block_offset = kbtp_table_read(m, &pool->table, index).block_offset;
     kbtp_table_unbind(m, &pool->table, index);
+    if (pool->pins && !kbtp_pins_freed(m, &pool->pins[kbtp_pool_block(pool, block_offset)]))
+        return KBTP_FREE_PINNED;
     /* The FetchAdd on Tail in here orders the entry update before anything done to the ring. */
     return kbtp_ring_free(m, &pool->ring, deferred, block_offset);
+}
+
+/* The last reader has left a block that was freed. */
+static void return_block(struct mem *m, const struct kbtp_pool *pool,
+                         struct kbtp_deferred *deferred, uint32_t block)
+{
+    int failed = kbtp_ring_free(m, &pool->ring, deferred, kbtp_pool_offset(pool, block));
+    assert(failed >= 0 && "a deferred list has room for every block");
+}
+
+static bool same_bind(const struct kbtp_entry *a, const struct kbtp_entry *b)
+{
+    return (b->flags & KBTP_ENTRY_VALID) && a->generation == b->generation &&
+           a->block_offset == b->block_offset;
+}
+
+bool kbtp_pool_pin(struct mem *m, const struct kbtp_pool *pool, struct kbtp_deferred *deferred,
+                   uint32_t index, struct kbtp_entry *entry)
+{
+    struct kbtp_entry before = kbtp_table_read(m, &pool->table, index);
+    *entry = before;
+    if (!(before.flags & KBTP_ENTRY_VALID))
+        return true;
+    uint32_t block = kbtp_pool_block(pool, before.block_offset);
+    if (block >= pool->block_count)
+        return false; /* torn: the entry was bound anew while it was read */
+    enum kbtp_pin_result pinned = kbtp_pin(m, &pool->pins[block]);
+    if (pinned == KBTP_PIN_REFUSED_FREED)
+        return_block(m, pool, deferred, block);
+    if (pinned != KBTP_PIN_TAKEN)
+        return false;
+    /* It may have been freed before it was pinned: only now what the entry says is sure to stay. */
+    *entry = kbtp_table_read(m, &pool->table, index);
+    if (same_bind(&before, entry))
+        return true;
+    kbtp_pool_unpin(m, pool, deferred, block);
+    entry->flags = 0;
+    return false;
+}
+
+void kbtp_pool_unpin(struct mem *m, const struct kbtp_pool *pool, struct kbtp_deferred *deferred,
+                     uint32_t block)
+{
+    if (kbtp_unpin(m, &pool->pins[block]))
+        return_block(m, pool, deferred, block);
 }

@@ -53,6 +53,13 @@ static bool config_is_legal(const struct kbtp_ring_config *config)
            config->block_count >= 1 && config->block_count <= n;
 }
 
+static uint64_t initial_offset(const struct kbtp_ring_config *config, const uint64_t *block_offsets,
+                               uint32_t index)
+{
+    return block_offsets ? block_offsets[index]
+                         : config->first_offset + index * config->offset_step;
+}
+
 int kbtp_ring_init(struct mem *m, struct kbtp_ring *ring, const struct kbtp_ring_config *config,
                    struct kbtp_slot *slots, mem64 *head, mem64 *tail, const uint64_t *block_offsets)
 {
@@ -60,7 +67,7 @@ int kbtp_ring_init(struct mem *m, struct kbtp_ring *ring, const struct kbtp_ring
         (uintptr_t)tail % 8 != 0)
         return -EINVAL;
     for (uint32_t i = 0; i < config->block_count; i++)
-        if (block_offsets[i] == KBTP_BLOCK_NONE)
+        if (initial_offset(config, block_offsets, i) == KBTP_BLOCK_NONE)
             return -EINVAL;
 
     *ring = (struct kbtp_ring){.slots = slots, .head = head, .tail = tail, .config = *config};
@@ -69,7 +76,7 @@ int kbtp_ring_init(struct mem *m, struct kbtp_ring *ring, const struct kbtp_ring
         struct kbtp_slot *slot = kbtp_ring_slot(ring, ticket);
         bool filled = i < config->block_count;
         uint32_t sequence = filled ? ticket : ticket - config->slot_count;
-        uint64_t block_offset = filled ? block_offsets[i] : KBTP_BLOCK_NONE;
+        uint64_t block_offset = filled ? initial_offset(config, block_offsets, i) : KBTP_BLOCK_NONE;
         mem_store64(m, &slot->block_offset, offset_to_memory(ring, block_offset));
         mem_store32(m, &slot->reserved, 0);
         mem_store32(m, &slot->sequence, octets_be32(sequence));

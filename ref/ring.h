@@ -46,6 +46,8 @@ struct kbtp_ring_config {
     uint32_t slot_count;   /* N: a power of two, KBTP_RING_MIN_SLOTS to KBTP_RING_MAX_SLOTS */
     uint32_t block_count;  /* F: 1 to N */
     uint32_t first_ticket; /* 0 in the draft; tests start elsewhere to cross 2^32 */
+    uint64_t first_offset; /* without a list of Block Offsets: that of the first block ... */
+    uint64_t offset_step;  /* ... and from each to the next */
     bool unmasked;         /* counter form */
     bool addr_le;          /* byte order of the Block Offsets */
 };
@@ -62,8 +64,8 @@ struct kbtp_ring {
 uint32_t kbtp_ring_slots_for(uint32_t block_count);
 
 /*
- * Fills `ring`, its slots and counters: block_offsets[0..F) go to the first F slots (draft:
- * Initialization). Nobody else may look yet. Returns 0, or -EINVAL when the configuration is
+ * Fills `ring`, its slots and counters: block_offsets[0..F), or without a list (NULL) those that
+ * the configuration says, go to the first F slots (draft: Initialization). Nobody else may look yet. Returns 0, or -EINVAL when the configuration is
  * outside the ranges above, a place is misaligned or a block offset is all ones.
  */
 int kbtp_ring_init(struct mem *m, struct kbtp_ring *ring, const struct kbtp_ring_config *config,

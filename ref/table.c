@@ -21,15 +21,22 @@ int kbtp_table_init(struct mem *m, struct kbtp_table *table, struct kbtp_table_e
     if ((uintptr_t)entries % 16 != 0)
         return -EINVAL;
     for (uint32_t i = 0; i < entry_count; i++) {
-        if (generations[i] == 0)
+        uint16_t generation = generations ? generations[i] : 1;
+        if (generation == 0)
             return -EINVAL;
         mem_store64(m, &entries[i].block_offset, 0);
         mem_store32(m, &entries[i].data_length, 0);
-        mem_store_release32(m, &entries[i].flags_generation, pack(0, generations[i]));
+        mem_store_release32(m, &entries[i].flags_generation, pack(0, generation));
     }
     *table =
         (struct kbtp_table){.entries = entries, .entry_count = entry_count, .addr_le = addr_le};
     return 0;
+}
+
+void kbtp_table_start(struct mem *m, const struct kbtp_table *table, uint32_t index,
+                      uint16_t generation)
+{
+    mem_store_release32(m, &table->entries[index].flags_generation, pack(0, generation));
 }
 
 struct kbtp_entry kbtp_table_read(struct mem *m, const struct kbtp_table *table, uint32_t index)
@@ -57,6 +64,16 @@ uint16_t kbtp_table_bind(struct mem *m, const struct kbtp_table *table, uint32_t
     /* The publication: whoever sees VALID sees the two above, and the block's data. */
     mem_store_release32(m, &entry->flags_generation, pack(flags, generation));
     return generation;
+}
+
+void kbtp_table_update(struct mem *m, const struct kbtp_table *table, uint32_t index,
+                       uint32_t data_length, bool sealed)
+{
+    struct kbtp_table_entry *entry = &table->entries[index];
+    mem_store_release32(m, &entry->data_length, octets_be32(data_length));
+    if (sealed)
+        mem_store_release32(m, &entry->flags_generation,
+                            pack(KBTP_ENTRY_VALID | KBTP_ENTRY_SEALED, load_generation(m, entry)));
 }
 
 uint16_t kbtp_table_unbind(struct mem *m, const struct kbtp_table *table, uint32_t index)

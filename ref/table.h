@@ -54,12 +54,16 @@ static inline uint16_t kbtp_generation_next(uint16_t generation)
 }
 
 /*
- * Fills `table` and makes every entry unbound; generations[i] (not zero) is where entry i starts: a
- * target that was restarted starts elsewhere than before (I-11). Nobody else may look yet. Returns
+ * Fills `table` and makes every entry unbound; generations[i] (not zero; NULL: 1) is where entry i
+ * starts: a target that was restarted starts elsewhere than before (I-11), here or by
+ * kbtp_table_start(). Nobody else may look yet. Returns
  * 0, or -EINVAL when a place is misaligned or a generation is zero.
  */
 int kbtp_table_init(struct mem *m, struct kbtp_table *table, struct kbtp_table_entry *entries,
                     uint32_t entry_count, bool addr_le, const uint16_t *generations);
+
+void kbtp_table_start(struct mem *m, const struct kbtp_table *table, uint32_t index,
+                      uint16_t generation);
 
 /*
  * Reads entry `index` (below entry_count), Flags and Generation first. If it is VALID and the
@@ -74,6 +78,14 @@ struct kbtp_entry kbtp_table_read(struct mem *m, const struct kbtp_table *table,
  */
 uint16_t kbtp_table_bind(struct mem *m, const struct kbtp_table *table, uint32_t index,
                          uint64_t block_offset, uint32_t data_length, bool sealed);
+
+/*
+ * After a STORE into the block of entry `index`, which must be VALID and not SEALED: Data Length
+ * becomes visible after the block's data, SEALED (when set) after Data Length, in the same word as
+ * the Generation (I-26).
+ */
+void kbtp_table_update(struct mem *m, const struct kbtp_table *table, uint32_t index,
+                       uint32_t data_length, bool sealed);
 
 /* Clears VALID and SEALED of entry `index`, which must be VALID. Returns the new Generation. */
 uint16_t kbtp_table_unbind(struct mem *m, const struct kbtp_table *table, uint32_t index);

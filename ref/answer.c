@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a worker posts: receives, completions and other messages. */
+#include "ref/worker_state.h"
+
+struct rdma_wr kbtp_receive(const struct kbtp_worker *w, const struct kbtp_connection *c,
+                            uint32_t number, struct rdma_sge *sge)
+{
+    *sge = (struct rdma_sge){.addr = c->receives + (size_t)number * w->receive_octets,
+                             .length = w->receive_octets,
+                             .lkey = w->region.lkey};
+    return (struct rdma_wr){.wr_id = kbtp_wr_id(KBTP_WR_RECEIVE, number, 0),
+                            .op = RDMA_RECV,
+                            .sges = sge,
+                            .sge_count = 1};
+}
+
+int kbtp_post_receive(const struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                      const struct kbtp_connection *c, uint32_t number)
+{
+    struct rdma_sge sge;
+    struct rdma_wr receive = kbtp_receive(w, c, number, &sge);
+    return rdma_post_recv(cpu->rdma, kbtp_connection_number(w, c), &receive, 1);
+}
+
+/* The STag that the completion takes back (I-29): that of a request which could be parsed and has
+ * one. A device that cannot say so sends a plain message. */
+static uint32_t stag_to_invalidate(const struct kbtp_worker *w, const struct kbtp_request *request)
+{
+    bool wanted = (request->flags & KBTP_FLAG_INVALIDATE) && !(request->flags & KBTP_FLAG_INLINE) &&
+                  request->opcode != KBTP_OP_FREE;
+    return wanted && (w->target->caps.bits & RDMA_CAP_SEND_INV) ? request->stag : 0;
+}
+
+bool kbtp_answer_with(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
+                      struct kbtp_request *request, const struct kbtp_message *message, bool last,
+                      struct rdma_wr *write)
+{
+    uint32_t number = (uint32_t)(request - c->requests);
+    struct kbtp_outgoing outgoing = {
+        .message = message, .invalidate = stag_to_invalidate(w, request), .last = last};
+    /* The receive first: the initiator may use the credit as soon as it sees the completion. */
+    int failed = kbtp_post_receive(w, cpu, c, number);
+    if (!failed)
+        failed = kbtp_sends_post(cpu, &c->sends, kbtp_connection_number(w, c), write, KBTP_WR_WRITE,
+                                 0, &outgoing);
+    if (failed)
+        kbtp_connection_end(w, cpu, c);
+    else
+        request->stage = KBTP_STAGE_DONE;
+    return !failed;
+}
+
+bool kbtp_answer(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
+                 struct kbtp_request *request, struct rdma_wr *write)
+{
+    bool well = request->status == KBTP_STATUS_OK;
+    struct kbtp_message message = {
+        .header = {.version = KBTP_WIRE_VERSION,
+                   .opcode = KBTP_OP_COMPLETION,
+                   .request_id = request->request_id,
+                   .handle = request->handle,
+                   .generation = request->generation,
+                   .status = request->status},
+        .completion = {.block_offset = well ? request->block_offset : 0, /* I-45 */
+                       .data_length = well ? request->data_length : 0}};
+    return kbtp_answer_with(w, cpu, c, request, &message, false, write);
+}

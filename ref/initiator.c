@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ref/initiator.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "ref/sends.h"
+
+#define MAX_DEPTH 4096u
+#define BATCH 16u
+#define RECEIVE_OCTETS KBTP_TO_INITIATOR_MAX_OCTETS
+
+/* A request without outcome; its place's number is the low half of the Request ID. */
+struct pending {
+    uint64_t request_id;
+    uint64_t cookie;
+    uint64_t handle;
+    uint32_t opcode; /* 0: the place is free */
+    uint32_t reserved;
+};
+
+struct kbtp_initiator {
+    const char *address;
+    struct pending *pending; /* depth */
+    uint8_t *receives;       /* depth + 1 */
+    uint64_t serial;         /* of the last request of this connection */
+    struct kbtp_sends sends;
+    struct rdma_region region; /* of all buffers */
+    struct kbtp_hello_ack target;
+    uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS];
+    uint32_t state; /* enum kbtp_initiator_state */
+    int32_t why;
+    uint32_t cq;
+    uint32_t conn; /* valid unless DOWN */
+    uint32_t depth;
+    uint32_t credits; /* of the session */
+    uint32_t outstanding;
+    uint32_t usage; /* ALLOC_STOREs not known to have failed or to be freed */
+    uint32_t max_inline;
+    uint16_t unchecked;
+    uint16_t drained;
+    uint32_t reserved;
+};
+
+/* ---- set-up ------------------------------------------------------------------------------ */
+
+static uint32_t slot_octets(const struct kbtp_initiator_config *config)
+{
+    return (KBTP_REQUEST_MAX_OCTETS + config->max_inline + 7) / 8 * 8;
+}
+
+/* A request each, HELLO and GOODBYE. */
+static uint32_t send_depth(const struct kbtp_initiator_config *config)
+{
+    return config->depth + 3;
+}
+
+void kbtp_initiator_memory(const struct kbtp_initiator_config *config, size_t *private_octets,
+                           size_t *buffer_octets)
+{
+    *private_octets = sizeof(struct kbtp_initiator) + config->depth * sizeof(struct pending);
+    *buffer_octets = (config->depth + 1) * (size_t)RECEIVE_OCTETS +
+                     send_depth(config) * (size_t)slot_octets(config);
+}
+
+int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu *cpu,
+                        const struct kbtp_initiator_config *config, void *private_memory,
+                        void *buffers)
+{
+    if (config->depth == 0 || config->depth > MAX_DEPTH || config->max_inline > UINT32_MAX / 2)
+        return -EINVAL;
+    size_t private_octets, buffer_octets;
+    struct rdma_caps caps;
+    kbtp_initiator_memory(config, &private_octets, &buffer_octets);
+    rdma_caps(cpu->rdma, &caps);
+    memset(private_memory, 0, private_octets);
+    struct kbtp_initiator *i = private_memory;
+    *i = (struct kbtp_initiator){.address = config->address,
+                                 .pending = (struct pending *)(i + 1),
+                                 .receives = buffers,
+                                 .depth = config->depth,
+                                 .max_inline = config->max_inline,
+                                 .unchecked = config->unchecked};
+    memcpy(i->initiator_id, config->initiator_id, sizeof i->initiator_id);
+    int failed = rdma_cq_create(cpu->rdma, send_depth(config) + config->depth + 1, &i->cq);
+    if (failed)
+        return failed;
+    failed = rdma_reg(cpu->rdma, buffers, buffer_octets, RDMA_LOCAL_WRITE, 0, &i->region);
+    if (failed) {
+        rdma_cq_destroy(cpu->rdma, i->cq);
+        return failed;
+    }
+    i->sends = (struct kbtp_sends){.slots = i->receives + (i->depth + 1) * RECEIVE_OCTETS,
+                                   .slot_octets = slot_octets(config),
+                                   .lkey = i->region.lkey,
+                                   .depth = send_depth(config),
+                                   .max_inline = caps.max_inline};
+    if (i->sends.max_inline > i->sends.slot_octets)
+        i->sends.max_inline = i->sends.slot_octets;
+    *initiator = i;
+    return 0;
+}
+
+int kbtp_initiator_end(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu)
+{
+    assert(initiator->state == KBTP_INITIATOR_DOWN);
+    int failed = rdma_dereg(cpu->rdma, &initiator->region);
+    int failed_too = rdma_cq_destroy(cpu->rdma, initiator->cq);
+    return failed ? failed : failed_too;
+}
+
+/* ---- looking ----------------------------------------------------------------------------- */
+
+enum kbtp_initiator_state kbtp_initiator_state(const struct kbtp_initiator *initiator)
+{
+    return (enum kbtp_initiator_state)initiator->state;
+}
+
+const struct kbtp_hello_ack *kbtp_initiator_target(const struct kbtp_initiator *initiator)
+{
+    return &initiator->target;
+}
+
+int kbtp_initiator_why(const struct kbtp_initiator *initiator)
+{
+    return initiator->why;
+}
+
+uint32_t kbtp_initiator_credits(const struct kbtp_initiator *initiator)
+{
+    if (initiator->state != KBTP_INITIATOR_READY || kbtp_sends_room(&initiator->sends) < 2)
+        return 0; /* one is for GOODBYE */
+    return initiator->credits - initiator->outstanding;
+}
+
+uint32_t kbtp_initiator_outstanding(const struct kbtp_initiator *initiator)
+{
+    return initiator->outstanding;
+}
+
+/* ---- connecting -------------------------------------------------------------------------- */
+
+static struct rdma_wr receive(const struct kbtp_initiator *i, uint32_t number, struct rdma_sge *sge)
+{
+    *sge = (struct rdma_sge){.addr = i->receives + (size_t)number * RECEIVE_OCTETS,
+                             .length = RECEIVE_OCTETS,
+                             .lkey = i->region.lkey};
+    return (struct rdma_wr){.wr_id = kbtp_wr_id(KBTP_WR_RECEIVE, number, 0),
+                            .op = RDMA_RECV,
+                            .sges = sge,
+                            .sge_count = 1};
+}
+
+static int post_receive(const struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t number)
+{
+    struct rdma_sge sge;
+    struct rdma_wr wr = receive(i, number, &sge);
+    return rdma_post_recv(cpu->rdma, i->conn, &wr, 1);
+}
+
+/* The connection ends, unless it does already; `why` is told when all is over. */
+static void end(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, int why)
+{
+    if (i->state == KBTP_INITIATOR_DOWN || i->state == KBTP_INITIATOR_ENDING)
+        return;
+    i->state = KBTP_INITIATOR_ENDING;
+    i->why = why;
+    rdma_disconnect(cpu->rdma, i->conn);
+}
+
+int kbtp_initiator_connect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu)
+{
+    struct kbtp_initiator *i = initiator;
+    if (i->state != KBTP_INITIATOR_DOWN)
+        return -EISCONN;
+    struct rdma_caps caps;
+    rdma_caps(cpu->rdma, &caps);
+    struct rdma_conn_config config = {.cq = i->cq,
+                                      .send_depth = i->sends.depth,
+                                      .recv_depth = i->depth + 1,
+                                      .max_sge = 1,
+                                      .max_inline = i->sends.max_inline,
+                                      .reads_in = caps.max_reads};
+    struct rdma_sge sge;
+    struct rdma_wr first = receive(i, 0, &sge);
+    int failed = rdma_connect(cpu->rdma, i->address, &config, &first, 1, NULL, 0, &i->conn);
+    if (failed)
+        return failed;
+    i->state = KBTP_INITIATOR_CONNECTING;
+    i->why = 0;
+    i->serial = 0;
+    for (uint32_t number = 1; number <= i->depth; number++)
+        if ((failed = post_receive(i, cpu, number)) != 0) {
+            end(i, cpu, failed);
+            break;
+        }
+    return 0;
+}
+
+static int send(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
+                const struct kbtp_message *message, const void *data, uint32_t data_length)
+{
+    struct kbtp_outgoing outgoing = {.message = message,
+                                     .data = data,
+                                     .data_length = data_length,
+                                     .addr_le = i->target.features & KBTP_FEATURE_ADDR_LE};
+    return kbtp_sends_post(cpu, &i->sends, i->conn, NULL, KBTP_WR_MESSAGE, 0, &outgoing);
+}
+
+static void say_hello(struct kbtp_initiator *i, const struct kbtp_cpu *cpu)
+{
+    struct kbtp_message message = {
+        .header = {.version = KBTP_WIRE_VERSION, .opcode = KBTP_OP_HELLO},
+        .hello = {.completion_credits = (uint16_t)i->depth}};
+    memcpy(message.hello.initiator_id, i->initiator_id, sizeof i->initiator_id);
+    i->target = (struct kbtp_hello_ack){0};
+    int failed = send(i, cpu, &message, NULL, 0);
+    if (failed)
+        end(i, cpu, failed);
+}
+
+static void welcomed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
+                     const struct kbtp_message *message)
+{
+    if (message->header.status != KBTP_STATUS_OK) {
+        end(i, cpu, message->header.status);
+        return;
+    }
+    uint32_t credits = message->hello_ack.request_credits;
+    if (credits == 0) {
+        end(i, cpu, -EPROTO);
+        return;
+    }
+    i->target = message->hello_ack;
+    i->credits = credits < i->depth ? credits : i->depth;
+    i->state = KBTP_INITIATOR_READY;
+}
+
+/* ---- requests ---------------------------------------------------------------------------- */
+
+/* Flags that make sense for an opcode (I-44). */
+static uint16_t legal_flags(uint8_t opcode)
+{
+    switch (opcode) {
+    case KBTP_OP_LOAD:
+        return KBTP_FLAG_INVALIDATE | KBTP_FLAG_ALLOW_UNSEALED;
+    case KBTP_OP_STORE:
+    case KBTP_OP_ALLOC_STORE:
+        return KBTP_FLAG_INLINE | KBTP_FLAG_SEAL | KBTP_FLAG_INVALIDATE;
+    default:
+        return 0;
+    }
+}
+
+static int check(const struct kbtp_initiator *i, const struct kbtp_operation *operation)
+{
+    uint8_t opcode = operation->opcode;
+    bool is_inline = operation->flags & KBTP_FLAG_INLINE;
+    if (opcode != KBTP_OP_LOAD && opcode != KBTP_OP_STORE && opcode != KBTP_OP_ALLOC_STORE &&
+        opcode != KBTP_OP_FREE)
+        return -EINVAL;
+    if (is_inline && operation->length > i->max_inline)
+        return -EMSGSIZE;
+    if (i->unchecked)
+        return 0;
+    if ((operation->flags & ~legal_flags(opcode)) ||
+        (is_inline && (operation->flags & KBTP_FLAG_INVALIDATE)))
+        return -EINVAL;
+    if (opcode != KBTP_OP_LOAD &&
+        operation->handle - i->target.handle_base >= i->target.handle_count)
+        return -EINVAL;
+    if (is_inline && operation->length > i->target.max_inline)
+        return -EMSGSIZE;
+    if (opcode == KBTP_OP_ALLOC_STORE && i->usage >= i->target.allocation_quota)
+        return -EDQUOT;
+    return 0;
+}
+
+static uint32_t free_place(const struct kbtp_initiator *i)
+{
+    uint32_t place = 0;
+    while (i->pending[place].opcode != 0)
+        place++;
+    return place;
+}
+
+int kbtp_initiator_submit(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
+                          const struct kbtp_operation *operation, uint64_t cookie)
+{
+    struct kbtp_initiator *i = initiator;
+    if (i->state != KBTP_INITIATOR_READY)
+        return -ENOTCONN;
+    if (kbtp_initiator_credits(i) == 0)
+        return -EAGAIN;
+    int failed = check(i, operation);
+    if (failed)
+        return failed;
+    uint32_t place = free_place(i);
+    struct kbtp_message message = {.header = {.version = KBTP_WIRE_VERSION,
+                                              .opcode = operation->opcode,
+                                              .flags = operation->flags,
+                                              .request_id = ++i->serial << 16 | place,
+                                              .handle = operation->handle,
+                                              .generation = operation->generation},
+                                   .operands.data = {.tagged_offset = operation->tagged_offset,
+                                                     .stag = operation->stag,
+                                                     .length = operation->length}};
+    bool is_inline = operation->flags & KBTP_FLAG_INLINE;
+    failed = send(i, cpu, &message, operation->data, is_inline ? operation->length : 0);
+    if (failed) {
+        end(i, cpu, failed);
+        return failed;
+    }
+    i->pending[place] = (struct pending){.request_id = message.header.request_id,
+                                         .cookie = cookie,
+                                         .handle = operation->handle,
+                                         .opcode = operation->opcode};
+    i->outstanding++;
+    if (operation->opcode == KBTP_OP_ALLOC_STORE)
+        i->usage++;
+    return 0;
+}
+
+int kbtp_initiator_goodbye(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
+                           bool release)
+{
+    if (initiator->state != KBTP_INITIATOR_READY)
+        return -ENOTCONN;
+    if (initiator->outstanding != 0)
+        return -EBUSY;
+    struct kbtp_message message = {.header = {.version = KBTP_WIRE_VERSION,
+                                              .opcode = KBTP_OP_GOODBYE,
+                                              .flags = release ? KBTP_GOODBYE_RELEASE : 0}};
+    int failed = send(initiator, cpu, &message, NULL, 0);
+    if (failed) {
+        end(initiator, cpu, failed);
+        return failed;
+    }
+    initiator->state = KBTP_INITIATOR_ENDING; /* the target disconnects: that is its answer */
+    initiator->why = 0;
+    if (release)
+        initiator->usage = 0;
+    return 0;
+}
+
+void kbtp_initiator_disconnect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu)
+{
+    if (initiator->state == KBTP_INITIATOR_ENDING) /* GOODBYE was said, and the target stays */
+        rdma_disconnect(cpu->rdma, initiator->conn);
+    else
+        end(initiator, cpu, -ECONNRESET);
+}
+
+/* ---- outcomes ---------------------------------------------------------------------------- */
+
+/* A request has its outcome: its place is free again. */
+static void settle(struct kbtp_initiator *i, struct pending *pending, struct kbtp_outcome *outcome)
+{
+    outcome->cookie = pending->cookie;
+    outcome->handle = pending->handle;
+    outcome->opcode = (uint8_t)pending->opcode;
+    bool well = outcome->error == 0 && outcome->status == KBTP_STATUS_OK;
+    bool refused = outcome->error == 0 && !well;
+    if ((pending->opcode == KBTP_OP_ALLOC_STORE && refused) ||
+        (pending->opcode == KBTP_OP_FREE && well && i->usage != 0))
+        i->usage--;
+    *pending = (struct pending){0};
+    i->outstanding--;
+}
+
+/* A COMPLETION; false when it answers nothing that was asked. */
+static bool answered(struct kbtp_initiator *i, const struct kbtp_message *message,
+                     struct kbtp_outcome *outcome)
+{
+    uint64_t place = message->header.request_id & 0xffff;
+    if (place >= i->depth || i->pending[place].opcode == 0 ||
+        i->pending[place].request_id != message->header.request_id)
+        return false;
+    *outcome = (struct kbtp_outcome){.block_offset = message->completion.block_offset,
+                                     .data_length = message->completion.data_length,
+                                     .status = message->header.status,
+                                     .generation = message->header.generation};
+    settle(i, &i->pending[place], outcome);
+    return true;
+}
+
+/* A message has come; true with an outcome. */
+static bool received(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, const struct rdma_wc *wc,
+                     struct kbtp_outcome *outcome)
+{
+    uint8_t image[RECEIVE_OCTETS];
+    struct kbtp_message message;
+    uint32_t number = kbtp_wr_detail(wc->wr_id);
+    uint32_t length = wc->length <= sizeof image ? wc->length : (uint32_t)sizeof image;
+    mem_read(cpu->mem, image, i->receives + (size_t)number * RECEIVE_OCTETS, length);
+    bool well = kbtp_wire_decode(image, length, false, &message, NULL) == 0;
+    /* Posted again before the credit is used again. */
+    int failed = post_receive(i, cpu, number);
+    if (failed) {
+        end(i, cpu, failed);
+    } else if (well && message.header.opcode == KBTP_OP_HELLO_ACK &&
+               i->state == KBTP_INITIATOR_CONNECTING) {
+        welcomed(i, cpu, &message);
+    } else if (well && message.header.opcode == KBTP_OP_COMPLETION &&
+               i->state == KBTP_INITIATOR_READY) {
+        if (answered(i, &message, outcome))
+            return true;
+        end(i, cpu, -EPROTO);
+    } else if (i->state != KBTP_INITIATOR_ENDING) {
+        end(i, cpu, -EPROTO);
+    }
+    return false;
+}
+
+static bool completed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
+                      const struct rdma_wc *wc, struct kbtp_outcome *outcome)
+{
+    bool is_receive = kbtp_wr_kind(wc->wr_id) == KBTP_WR_RECEIVE;
+    if (!is_receive)
+        kbtp_sends_retire(&i->sends, wc->wr_id);
+    if (wc->status != RDMA_OK) {
+        end(i, cpu, -ECONNRESET);
+        return false;
+    }
+    return is_receive && received(i, cpu, wc, outcome);
+}
+
+/* The oldest request that will never be answered. */
+static struct pending *oldest_pending(const struct kbtp_initiator *i)
+{
+    struct pending *oldest = NULL;
+    for (uint32_t place = 0; place < i->depth; place++) {
+        struct pending *pending = &i->pending[place];
+        if (pending->opcode != 0 && (!oldest || pending->request_id < oldest->request_id))
+            oldest = pending;
+    }
+    return oldest;
+}
+
+/* Nothing reads or writes for the connection any more: what it left open is lost. */
+static int drain(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
+                 struct kbtp_outcome *outcomes, uint32_t count)
+{
+    uint32_t told = 0;
+    for (; told < count && i->outstanding != 0; told++) {
+        outcomes[told] = (struct kbtp_outcome){.error = -ECONNRESET};
+        settle(i, oldest_pending(i), &outcomes[told]);
+    }
+    if (i->outstanding == 0) {
+        rdma_destroy(cpu->rdma, i->conn);
+        i->sends.posted = i->sends.retired = i->sends.unsignaled = 0;
+        i->state = KBTP_INITIATOR_DOWN;
+        i->drained = 0;
+        i->conn = i->credits = 0;
+        i->serial = 0;
+    }
+    return (int)told;
+}
+
+static void happened(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
+                     const struct rdma_event *event)
+{
+    switch (event->kind) {
+    case RDMA_EVENT_CONNECTED:
+        if (i->state == KBTP_INITIATOR_CONNECTING)
+            say_hello(i, cpu);
+        else /* it was to end before it was there */
+            rdma_disconnect(cpu->rdma, i->conn);
+        break;
+    case RDMA_EVENT_REJECTED:
+        i->state = KBTP_INITIATOR_ENDING;
+        if (i->why == 0)
+            i->why = event->error ? event->error : -ECONNREFUSED;
+        i->drained = 1;
+        break;
+    case RDMA_EVENT_DISCONNECTED:
+        end(i, cpu, event->error ? event->error : -ECONNRESET);
+        break;
+    case RDMA_EVENT_DRAINED:
+        i->drained = 1;
+        break;
+    default:
+        break;
+    }
+}
+
+int kbtp_initiator_poll(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
+                        struct kbtp_outcome *outcomes, uint32_t count)
+{
+    struct kbtp_initiator *i = initiator;
+    struct rdma_wc wc[BATCH];
+    struct rdma_event event;
+    if (i->state == KBTP_INITIATOR_DOWN)
+        return 0;
+    if (i->drained)
+        return drain(i, cpu, outcomes, count);
+    int taken = rdma_cq_poll(cpu->rdma, i->cq, wc, count < BATCH ? count : BATCH);
+    int told = 0;
+    for (int n = 0; n < taken; n++)
+        told += completed(i, cpu, &wc[n], &outcomes[told]);
+    if (taken != 0)
+        return taken < 0 ? taken : told;
+    if (rdma_event(cpu->rdma, &event) == 1)
+        happened(i, cpu, &event);
+    return 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The initiator: one session with a target (draft: Session Establishment, Operations).
+ *
+ * Requests are submitted and their outcomes polled; nothing blocks, and nothing allocates after
+ * kbtp_initiator_init(). The caller registers the buffers that requests name, and leaves them alone
+ * until the outcome is there.
+ *
+ *     kbtp_initiator_init(&i, &cpu, &config, private_memory, buffers);
+ *     kbtp_initiator_connect(i, &cpu);
+ *     while (kbtp_initiator_state(i) != KBTP_INITIATOR_READY)
+ *         kbtp_initiator_poll(i, &cpu, outcomes, 16);       // DOWN again: see kbtp_initiator_why()
+ *     kbtp_initiator_submit(i, &cpu, &operation, cookie);   // -EAGAIN: poll first
+ *     count = kbtp_initiator_poll(i, &cpu, outcomes, 16);
+ *
+ * When the connection is lost every request that had no outcome gets one with error -ECONNRESET:
+ * the target may have done it or not (I-35). After that the initiator is DOWN and may connect
+ * again, with the same Initiator ID, to find its handles as they were.
+ */
+#ifndef KBTP_REF_INITIATOR_H
+#define KBTP_REF_INITIATOR_H
+
+#include "ref/cpu.h"
+#include "ref/wire.h"
+
+struct kbtp_initiator;
+
+struct kbtp_initiator_config {
+    const char *address; /* of the target, for rdma_connect(); lives as long as the initiator */
+    uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* a secret of 128 random bits */
+    uint32_t depth;      /* requests outstanding at most, 1 to 4096: Completion Credits */
+    uint32_t max_inline; /* octets of inline data that will ever be sent */
+    bool unchecked;      /* for testers: sends what a good initiator would not */
+};
+
+enum kbtp_initiator_state {
+    KBTP_INITIATOR_DOWN,
+    KBTP_INITIATOR_CONNECTING, /* up to HELLO_ACK */
+    KBTP_INITIATOR_READY,
+    KBTP_INITIATOR_ENDING, /* until the connection is drained and every request has its outcome */
+};
+
+/* A request. */
+struct kbtp_operation {
+    uint64_t handle;
+    uint64_t tagged_offset; /* of the buffer: destination of LOAD, source of stores */
+    const void *data;       /* with INLINE: copied by kbtp_initiator_submit() */
+    uint32_t stag;
+    uint32_t length;     /* octets of the buffer or of the inline data */
+    uint16_t generation; /* expected; 0: any */
+    uint16_t flags;      /* enum kbtp_flag */
+    uint8_t opcode;      /* LOAD, STORE, ALLOC_STORE, FREE */
+};
+
+struct kbtp_outcome {
+    uint64_t cookie;
+    uint64_t handle;
+    uint64_t block_offset;
+    uint32_t data_length; /* octets */
+    int32_t error;        /* 0, or -ECONNRESET: nobody knows whether it was done */
+    uint16_t status;      /* enum kbtp_status, when error is 0 */
+    uint16_t generation;
+    uint8_t opcode;
+    uint8_t reserved[3];
+};
+
+/* The caller's memory, aligned to 8 and to 64. */
+void kbtp_initiator_memory(const struct kbtp_initiator_config *config, size_t *private_octets,
+                           size_t *buffer_octets);
+
+/* Returns 0, -EINVAL for a number outside its range, or what the device returned. */
+int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu *cpu,
+                        const struct kbtp_initiator_config *config, void *private_memory,
+                        void *buffers);
+
+/* Begins a session. 0, -EISCONN unless DOWN, or what rdma_connect() returned. */
+int kbtp_initiator_connect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu);
+
+enum kbtp_initiator_state kbtp_initiator_state(const struct kbtp_initiator *initiator);
+
+/* What HELLO_ACK said; valid when READY. */
+const struct kbtp_hello_ack *kbtp_initiator_target(const struct kbtp_initiator *initiator);
+
+/* Why the last session ended or was not begun: 0 (GOODBYE), -errno of the connection, -EPROTO for
+ * messages that make no sense, or the status of HELLO_ACK (positive). */
+int kbtp_initiator_why(const struct kbtp_initiator *initiator);
+
+/* Requests that can be submitted now (draft: Request Credits), and without outcome. */
+uint32_t kbtp_initiator_credits(const struct kbtp_initiator *initiator);
+uint32_t kbtp_initiator_outstanding(const struct kbtp_initiator *initiator);
+
+/*
+ * Sends a request; `cookie` comes back in its outcome. Returns 0, or with nothing sent
+ *   -ENOTCONN  not READY
+ *   -EAGAIN    no credit left: poll
+ *   -EMSGSIZE  more inline data than Max Inline or than config.max_inline
+ *   -EDQUOT    an ALLOC_STORE beyond the Allocation Quota (draft: MUST NOT exceed)
+ *   -EINVAL    another opcode, flags that make no sense for it (I-44), a handle that is not the
+ *              initiator's own to store to or free
+ * or what rdma_post_send() returned: then the connection ends.
+ */
+int kbtp_initiator_submit(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
+                          const struct kbtp_operation *operation, uint64_t cookie);
+
+/* Takes up to `count` outcomes (at least 1 is asked for); returns how many, or -EIO. */
+int kbtp_initiator_poll(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
+                        struct kbtp_outcome *outcomes, uint32_t count);
+
+/* Ends the session; the target keeps what is bound, or with `release` frees it. 0, -ENOTCONN, or
+ * -EBUSY while requests are outstanding (I-34). Poll until DOWN. */
+int kbtp_initiator_goodbye(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
+                           bool release);
+
+/* Ends the connection without a word. Poll until DOWN. */
+void kbtp_initiator_disconnect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu);
+
+/* Gives back what init took; DOWN only. */
+int kbtp_initiator_end(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu);
+
+#endif

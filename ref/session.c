@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ref/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* An Initiator ID as two words; only ever compared, so their byte order does not matter. */
+struct id_words {
+    uint64_t word[2];
+};
+
+static struct id_words words_of(const uint8_t id[KBTP_INITIATOR_ID_OCTETS])
+{
+    struct id_words words;
+    memcpy(&words, id, sizeof words);
+    return words;
+}
+
+/* Takes as long for every ID. */
+static bool same(struct id_words a, struct id_words b)
+{
+    return ((a.word[0] ^ b.word[0]) | (a.word[1] ^ b.word[1])) == 0;
+}
+
+static bool grants_are_legal(const struct kbtp_grant *grants, uint32_t count, uint32_t block_count)
+{
+    uint64_t quotas = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (grants[i].quota == 0 || grants[i].handle_count == 0)
+            return false;
+        quotas += grants[i].quota;
+        for (uint32_t j = 0; j < i && grants[i].known; j++)
+            if (grants[j].known &&
+                same(words_of(grants[i].initiator_id), words_of(grants[j].initiator_id)))
+                return false;
+    }
+    return quotas <= block_count;
+}
+
+int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp_session *sessions,
+                           struct kbtp_grant *grants, mem64 *lock, uint32_t count,
+                           uint32_t block_count)
+{
+    uint64_t entries = 0;
+    if (count == 0 || !grants_are_legal(grants, count, block_count))
+        return -EINVAL;
+    for (uint32_t i = 0; i < count; i++) {
+        if (entries + grants[i].handle_count > INT32_MAX)
+            return -EINVAL;
+        grants[i].first_entry = (uint32_t)entries;
+        entries += grants[i].handle_count;
+        mem_store64(m, &sessions[i].id[0], 0);
+        mem_store64(m, &sessions[i].id[1], 0);
+        mem_store64(m, &sessions[i].usage, 0);
+        mem_store64(m, &sessions[i].state, KBTP_SESSION_FREE);
+    }
+    mem_store_release64(m, lock, 0);
+    *all = (struct kbtp_sessions){
+        .sessions = sessions, .grants = grants, .lock = lock, .count = count};
+    return (int64_t)entries;
+}
+
+/* FREE or RETAINED -> ACTIVE. */
+static int activate(struct mem *m, const struct kbtp_sessions *all, uint32_t index, uint32_t *usage,
+                    bool *restored)
+{
+    struct kbtp_session *session = &all->sessions[index];
+    uint64_t state = mem_load64(m, &session->state);
+    if (state == KBTP_SESSION_ACTIVE)
+        return -EBUSY;
+    if (state == KBTP_SESSION_ENDING)
+        return -EAGAIN;
+    *restored = state == KBTP_SESSION_RETAINED;
+    *usage = (uint32_t)mem_load64(m, &session->usage);
+    if (mem_cas64(m, &session->state, state, KBTP_SESSION_ACTIVE) != state)
+        return -EAGAIN; /* another connection with this ID was faster */
+    return (int)index;
+}
+
+/* Under the lock: the session that has this ID, or the first free one, or `count`. */
+static uint32_t find_unknown(struct mem *m, const struct kbtp_sessions *all, struct id_words id)
+{
+    uint32_t found = all->count;
+    for (uint32_t i = all->count; i-- > 0;) {
+        struct kbtp_session *session = &all->sessions[i];
+        if (all->grants[i].known)
+            continue;
+        if (mem_load64(m, &session->state) == KBTP_SESSION_FREE) {
+            found = i;
+            continue;
+        }
+        struct id_words other = {{mem_load64(m, &session->id[0]), mem_load64(m, &session->id[1])}};
+        if (same(other, id))
+            return i;
+    }
+    return found;
+}
+
+static int open_unknown(struct mem *m, const struct kbtp_sessions *all, struct id_words id,
+                        uint32_t *usage, bool *restored)
+{
+    if (mem_cas64(m, all->lock, 0, 1) != 0)
+        return -EAGAIN;
+    int index = -ENOSPC;
+    uint32_t found = find_unknown(m, all, id);
+    if (found < all->count) {
+        mem_store64(m, &all->sessions[found].id[0], id.word[0]);
+        mem_store64(m, &all->sessions[found].id[1], id.word[1]);
+        index = activate(m, all, found, usage, restored);
+    }
+    mem_store_release64(m, all->lock, 0);
+    return index;
+}
+
+int kbtp_session_open(struct mem *m, const struct kbtp_sessions *all,
+                      const uint8_t id[KBTP_INITIATOR_ID_OCTETS], uint32_t *usage, bool *restored)
+{
+    struct id_words words = words_of(id);
+    uint32_t known = all->count;
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->grants[i].known && same(words_of(all->grants[i].initiator_id), words))
+            known = i;
+    if (known < all->count)
+        return activate(m, all, known, usage, restored);
+    return open_unknown(m, all, words, usage, restored);
+}
+
+void kbtp_session_ending(struct mem *m, const struct kbtp_sessions *all, uint32_t index)
+{
+    mem_store_release64(m, &all->sessions[index].state, KBTP_SESSION_ENDING);
+}
+
+void kbtp_session_end(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
+                      uint32_t usage, bool released)
+{
+    struct kbtp_session *session = &all->sessions[index];
+    mem_store64(m, &session->usage, released ? 0 : usage);
+    mem_store_release64(m, &session->state, released ? KBTP_SESSION_FREE : KBTP_SESSION_RETAINED);
+}

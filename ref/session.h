@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sessions of a target (draft: Session Establishment), shared by its workers: who has which
+ * handle range and quota, and whether a connection serves it now.
+ *
+ *   FREE -> ACTIVE -> ENDING -> RETAINED (or FREE, after RELEASE) -> ACTIVE ...
+ *
+ * Invariants:
+ *   - at most one connection serves a session, and no request of an earlier connection can still
+ *     take effect when it does (I-10): ENDING lasts until that connection is drained and all it had
+ *     taken is given back;
+ *   - a handle range never changes hands while a session has it, and never overlaps another.
+ */
+#ifndef KBTP_REF_SESSION_H
+#define KBTP_REF_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/mem.h"
+#include "ref/wire.h"
+
+enum kbtp_session_state {
+    KBTP_SESSION_FREE,
+    KBTP_SESSION_ACTIVE,
+    KBTP_SESSION_ENDING,
+    KBTP_SESSION_RETAINED,
+};
+
+/* What the session of one initiator has. Constant. */
+struct kbtp_grant {
+    uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* for whom, when `known` */
+    uint32_t known;                                 /* else for the first that comes */
+    uint32_t quota;                                 /* Allocation Quota, blocks */
+    uint32_t handle_count;
+    uint32_t first_entry; /* filled in by kbtp_sessions_init() */
+};
+
+/* In shared memory. */
+struct kbtp_session {
+    mem64 state; /* enum kbtp_session_state */
+    mem64 id[2]; /* Initiator ID, unless it is known; changed under the lock only */
+    mem64 usage; /* blocks, while RETAINED; an ACTIVE session's is its worker's */
+};
+
+struct kbtp_sessions {
+    struct kbtp_session *sessions;
+    struct kbtp_grant *grants; /* one each */
+    mem64 *lock;
+    uint32_t count;
+    uint32_t reserved;
+};
+
+/*
+ * Lays out the handle ranges one after the other. Returns the number of handles, or -EINVAL when
+ * there are more than 2^31 - 1, the quotas' sum is above block_count, an ID is there twice, or a
+ * quota or count is zero.
+ */
+int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp_session *sessions,
+                           struct kbtp_grant *grants, mem64 *lock, uint32_t count,
+                           uint32_t block_count);
+
+/*
+ * A HELLO: finds or makes the session of this initiator and makes it ACTIVE. Returns its index, or
+ *   -EAGAIN  it is ENDING, or another worker looks just now: ask again;
+ *   -EBUSY   it is ACTIVE: to be rejected (draft: MUST reject);
+ *   -ENOSPC  none is left for an unknown initiator.
+ */
+int kbtp_session_open(struct mem *m, const struct kbtp_sessions *all,
+                      const uint8_t id[KBTP_INITIATOR_ID_OCTETS], uint32_t *usage, bool *restored);
+
+/* Its connection has failed or said GOODBYE, but is not drained yet. */
+void kbtp_session_ending(struct mem *m, const struct kbtp_sessions *all, uint32_t index);
+
+/* Nothing of its connection can take effect any more. RELEASE: nothing is bound either. */
+void kbtp_session_end(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
+                      uint32_t usage, bool released);
+
+#endif

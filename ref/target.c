@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ref/target.h"
+
+#include <errno.h>
+
+#define LINE 64u
+
+uint32_t kbtp_target_slots(const struct kbtp_target_config *config)
+{
+    return config->slot_count ? config->slot_count : kbtp_ring_slots_for(config->block_count);
+}
+
+/* Places in one area, each on lines of its own. Without a base only their extent counts. */
+struct area {
+    char *base;
+    size_t used;
+};
+
+static void *carve(struct area *area, size_t octets)
+{
+    void *taken = area->base ? area->base + area->used : NULL;
+    area->used += (octets + LINE - 1) / LINE * LINE;
+    return taken;
+}
+
+static size_t lay_out(const struct kbtp_target_config *config, uint32_t handle_count, void *base,
+                      struct kbtp_target_memory *memory)
+{
+    struct area area = {.base = base};
+    memory->head = carve(&area, sizeof(mem64));
+    memory->tail = carve(&area, sizeof(mem64));
+    memory->sessions_lock = carve(&area, sizeof(mem64));
+    memory->sessions = carve(&area, config->session_count * sizeof(struct kbtp_session));
+    memory->slots = carve(&area, kbtp_target_slots(config) * sizeof(struct kbtp_slot));
+    memory->entries = carve(&area, handle_count * sizeof(struct kbtp_table_entry));
+    memory->pins = carve(&area, config->block_count * sizeof(mem64));
+    return area.used;
+}
+
+size_t kbtp_target_octets(const struct kbtp_target_config *config, uint32_t handle_count)
+{
+    struct kbtp_target_memory memory;
+    return lay_out(config, handle_count, NULL, &memory);
+}
+
+void kbtp_target_layout(const struct kbtp_target_config *config, uint32_t handle_count, void *area,
+                        struct kbtp_target_memory *memory)
+{
+    lay_out(config, handle_count, area, memory);
+}
+
+static bool config_is_legal(const struct kbtp_target_config *config)
+{
+    return config->block_count >= 1 && config->block_count <= KBTP_RING_MAX_SLOTS &&
+           config->block_size >= 8 && config->block_size % 8 == 0 &&
+           config->max_inline <= config->block_size && config->request_credits >= 1 &&
+           config->request_credits <= KBTP_MAX_CREDITS && config->max_connections >= 1 &&
+           config->max_connections <= UINT16_MAX && config->staging >= 1 &&
+           config->session_count >= 1;
+}
+
+static int init_ring(struct kbtp_target *target, struct mem *m,
+                     const struct kbtp_target_memory *memory)
+{
+    const struct kbtp_target_config *config = &target->config;
+    struct kbtp_ring_config ring = {.slot_count = kbtp_target_slots(config),
+                                    .block_count = config->block_count,
+                                    .first_ticket = config->first_ticket,
+                                    .first_offset = target->pool.first_offset,
+                                    .offset_step = config->block_size,
+                                    .unmasked = config->unmasked,
+                                    .addr_le = config->addr_le};
+    return kbtp_ring_init(m, &target->pool.ring, &ring, memory->slots, memory->head, memory->tail,
+                          NULL);
+}
+
+static int init_table(struct kbtp_target *target, const struct kbtp_cpu *cpu,
+                      struct kbtp_table_entry *entries, uint32_t entry_count)
+{
+    uint16_t first = target->config.first_generation;
+    int failed = kbtp_table_init(cpu->mem, &target->pool.table, entries, entry_count,
+                                 target->config.addr_le, NULL);
+    for (uint32_t i = 0; i < entry_count && !failed; i++) {
+        /* A restarted target does not repeat the generations of its predecessor (I-11). */
+        uint16_t random = first;
+        if (!first)
+            failed = rdma_random(cpu->rdma, &random, sizeof random);
+        kbtp_table_start(cpu->mem, &target->pool.table, i, random ? random : 1);
+    }
+    return failed;
+}
+
+int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
+                     const struct kbtp_target_config *config,
+                     const struct kbtp_target_memory *memory)
+{
+    if (!config_is_legal(config) || (uintptr_t)memory->pins % 8 != 0 ||
+        (uintptr_t)memory->blocks % 8 != 0)
+        return -EINVAL;
+    *target = (struct kbtp_target){.config = *config};
+    rdma_caps(cpu->rdma, &target->caps);
+    if (config->block_size > target->caps.max_message)
+        return -EINVAL;
+    int64_t entries =
+        kbtp_sessions_init(cpu->mem, &target->sessions, memory->sessions, memory->grants,
+                           memory->sessions_lock, config->session_count, config->block_count);
+    if (entries < 0)
+        return (int)entries;
+    for (uint32_t i = 0; i < config->block_count; i++)
+        mem_store64(cpu->mem, &memory->pins[i], 0);
+    int failed =
+        rdma_reg(cpu->rdma, memory->blocks, (uint64_t)config->block_count * config->block_size,
+                 RDMA_LOCAL_WRITE, config->first_offset, &target->region);
+    if (failed)
+        return failed;
+    target->pool = (struct kbtp_pool){.pins = memory->pins,
+                                      .blocks = memory->blocks,
+                                      .first_offset = target->region.base_to,
+                                      .block_size = config->block_size,
+                                      .block_count = config->block_count};
+    failed = init_ring(target, cpu->mem, memory);
+    if (!failed)
+        failed = init_table(target, cpu, memory->entries, (uint32_t)entries);
+    if (failed)
+        rdma_dereg(cpu->rdma, &target->region);
+    return failed;
+}
+
+int kbtp_target_end(struct kbtp_target *target, const struct kbtp_cpu *cpu)
+{
+    return rdma_dereg(cpu->rdma, &target->region);
+}

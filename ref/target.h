@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The target: a block pool that initiators load from and store to (draft: Operations).
+ *
+ * A target is one shared part (struct kbtp_target: pool, ring, table, pins, sessions), which is
+ * constant after set-up but for the words in shared memory, and workers (ref/worker.h), each with
+ * its own CPU, connections and completion queue. All memory is the caller's; after set-up nothing
+ * allocates.
+ *
+ *     struct kbtp_target_config config = {...};
+ *     struct kbtp_target_memory memory;
+ *     void *shared = aligned_alloc(64, kbtp_target_octets(&config));
+ *     kbtp_target_layout(&config, shared, &memory);
+ *     memory.blocks = ...;                            // block_count * block_size octets
+ *     kbtp_target_init(&target, &cpu, &config, &memory);
+ *     ... kbtp_worker_init() for each worker, then kbtp_worker_poll() again and again
+ */
+#ifndef KBTP_REF_TARGET_H
+#define KBTP_REF_TARGET_H
+
+#include "ref/cpu.h"
+#include "ref/pool.h"
+#include "ref/session.h"
+
+#define KBTP_MAX_CREDITS 4096u
+
+struct kbtp_target_config {
+    uint32_t block_count;     /* F: 1 to 2^28 */
+    uint32_t slot_count;      /* N; 0: the smallest legal one */
+    uint32_t block_size;      /* octets: a multiple of 8 */
+    uint32_t max_inline;      /* octets of inline data: up to block_size */
+    uint64_t first_offset;    /* Block Offset of the first block, where the device lets us choose */
+    uint64_t first_handle;    /* Table Base Handle */
+    uint32_t request_credits; /* 1 to KBTP_MAX_CREDITS: requests outstanding per connection */
+    uint32_t max_connections; /* per worker */
+    uint32_t staging;         /* blocks per worker that STOREs by RDMA Read use (I-25): 1 or more */
+    uint32_t session_count;
+    uint32_t first_ticket;     /* 0 in the draft; tests begin elsewhere */
+    uint16_t first_generation; /* of every handle; 0: random ones, as a target does (I-11) */
+    bool addr_le;
+    bool unmasked; /* counters in the InfiniBand form */
+};
+
+/* Where everything lies. Alignment: 64 octets for slots and entries, 8 for the rest (I-39). */
+struct kbtp_target_memory {
+    struct kbtp_slot *slots; /* kbtp_target_slots() of them */
+    mem64 *head, *tail;
+    struct kbtp_table_entry *entries; /* the sum of all handle counts */
+    mem64 *pins;                      /* block_count */
+    struct kbtp_session *sessions;    /* session_count */
+    mem64 *sessions_lock;
+    struct kbtp_grant *grants; /* session_count: filled in by the caller, private to it */
+    char *blocks;              /* block_count * block_size octets */
+};
+
+struct kbtp_target {
+    struct kbtp_pool pool;
+    struct kbtp_sessions sessions;
+    struct kbtp_target_config config;
+    struct rdma_region region; /* the pool's; without rights for peers */
+    struct rdma_caps caps;
+};
+
+uint32_t kbtp_target_slots(const struct kbtp_target_config *config);
+
+/*
+ * Octets of one area for everything but grants and blocks, given the sum of all handle counts, and
+ * how it is divided.
+ */
+size_t kbtp_target_octets(const struct kbtp_target_config *config, uint32_t handle_count);
+void kbtp_target_layout(const struct kbtp_target_config *config, uint32_t handle_count, void *area,
+                        struct kbtp_target_memory *memory);
+
+/*
+ * Fills everything and registers the pool through cpu->rdma. Nobody else may look yet. Returns 0,
+ * -EINVAL when a number is outside its range or a place is misaligned, or what registering
+ * returned.
+ */
+int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
+                     const struct kbtp_target_config *config,
+                     const struct kbtp_target_memory *memory);
+
+/* After the last worker has ended. */
+int kbtp_target_end(struct kbtp_target *target, const struct kbtp_cpu *cpu);
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections: how they come, what completes on them, how they end. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "ref/worker_state.h"
+
+#define BATCH 16u
+#define LINE 64u
+
+static size_t round_up(size_t octets, size_t to)
+{
+    return (octets + to - 1) / to * to;
+}
+
+/* ---- sizes ------------------------------------------------------------------------------- */
+
+/* A request may post an RDMA Read or Write and its completion; one more for what has no credit. */
+static uint32_t send_depth(const struct kbtp_target *target)
+{
+    uint32_t depth = 2 * (target->config.request_credits + 1);
+    return depth < target->caps.max_queue ? depth : target->caps.max_queue;
+}
+
+static uint32_t receive_octets(const struct kbtp_target *target)
+{
+    return (uint32_t)round_up(KBTP_REQUEST_MAX_OCTETS + target->config.max_inline, 8);
+}
+
+static size_t buffers_of_connection(const struct kbtp_target *target)
+{
+    return (target->config.request_credits + 1) * (size_t)receive_octets(target) +
+           send_depth(target) * (size_t)KBTP_HELLO_ACK_OCTETS;
+}
+
+void kbtp_worker_memory(const struct kbtp_target *target, struct kbtp_worker_memory *memory)
+{
+    const struct kbtp_target_config *config = &target->config;
+    size_t requests = config->request_credits + 1;
+    size_t per_connection =
+        sizeof(struct kbtp_connection) + requests * sizeof(struct kbtp_request) +
+        round_up(requests * sizeof(uint16_t), 8) + round_up(requests * sizeof(uint32_t), 8);
+    memory->private_octets = sizeof(struct kbtp_worker) + config->max_connections * per_connection +
+                             config->block_count * sizeof(struct kbtp_deferred_free) +
+                             round_up(config->staging, 8);
+    memory->buffer_octets =
+        round_up(config->max_connections * buffers_of_connection(target), LINE) +
+        config->staging * (size_t)config->block_size;
+}
+
+/* Takes `octets` of private memory, which is zero. */
+static void *carve(char **memory, size_t octets)
+{
+    void *taken = *memory;
+    *memory += round_up(octets, 8);
+    return taken;
+}
+
+static void carve_connection(struct kbtp_worker *w, struct kbtp_connection *c, char **memory)
+{
+    c->requests = carve(memory, w->requests * sizeof *c->requests);
+    c->order = carve(memory, w->requests * sizeof *c->order);
+    c->loads = carve(memory, w->requests * sizeof *c->loads);
+}
+
+/* What the device is to prepare for a connection of this worker. */
+static struct rdma_conn_config connection_config(const struct kbtp_worker *w)
+{
+    const struct rdma_caps *caps = &w->target->caps;
+    return (struct rdma_conn_config){
+        .cq = w->cq,
+        .send_depth = w->send_depth,
+        .recv_depth = w->requests,
+        .max_sge = 1,
+        .max_inline =
+            caps->max_inline < KBTP_HELLO_ACK_OCTETS ? caps->max_inline : KBTP_HELLO_ACK_OCTETS,
+        .reads_out = caps->max_reads < w->requests ? caps->max_reads : w->requests};
+}
+
+static void lay_out(struct kbtp_worker *w, char *memory, uint8_t *buffers)
+{
+    const struct kbtp_target_config *config = &w->target->config;
+    w->connections = carve(&memory, config->max_connections * sizeof *w->connections);
+    for (uint32_t i = 0; i < config->max_connections; i++) {
+        struct kbtp_connection *c = &w->connections[i];
+        carve_connection(w, c, &memory);
+        c->receives = buffers + i * buffers_of_connection(w->target);
+        c->sends = (struct kbtp_sends){.slots = c->receives + w->requests * w->receive_octets,
+                                       .slot_octets = KBTP_HELLO_ACK_OCTETS,
+                                       .depth = w->send_depth,
+                                       .max_inline = connection_config(w).max_inline};
+    }
+    w->deferred = (struct kbtp_deferred){
+        .frees = carve(&memory, config->block_count * sizeof(struct kbtp_deferred_free)),
+        .capacity = config->block_count};
+    w->staging_used = carve(&memory, config->staging);
+    w->staging =
+        buffers + round_up(config->max_connections * buffers_of_connection(w->target), LINE);
+}
+
+int kbtp_worker_init(struct kbtp_worker **worker, const struct kbtp_target *target,
+                     const struct kbtp_cpu *cpu, const char *address, void *private_memory,
+                     void *buffers)
+{
+    struct kbtp_worker_memory need;
+    kbtp_worker_memory(target, &need);
+    memset(private_memory, 0, need.private_octets);
+    struct kbtp_worker *w = private_memory;
+    w->target = target;
+    w->requests = target->config.request_credits + 1;
+    w->receive_octets = receive_octets(target);
+    w->send_depth = send_depth(target);
+    lay_out(w, (char *)private_memory + sizeof *w, buffers);
+
+    int failed = rdma_cq_create(
+        cpu->rdma, target->config.max_connections * (w->send_depth + w->requests), &w->cq);
+    if (failed)
+        return failed;
+    failed = rdma_reg(cpu->rdma, buffers, need.buffer_octets, RDMA_LOCAL_WRITE, 0, &w->region);
+    if (!failed) {
+        failed = rdma_listen(cpu->rdma, address);
+        if (failed)
+            rdma_dereg(cpu->rdma, &w->region);
+    }
+    if (failed) {
+        rdma_cq_destroy(cpu->rdma, w->cq);
+        return failed;
+    }
+    for (uint32_t i = 0; i < target->config.max_connections; i++)
+        w->connections[i].sends.lkey = w->region.lkey;
+    *worker = w;
+    return 0;
+}
+
+int kbtp_worker_end(struct kbtp_worker *worker, const struct kbtp_cpu *cpu)
+{
+    assert(kbtp_worker_idle(worker));
+    int failed = rdma_dereg(cpu->rdma, &worker->region);
+    int failed_too = rdma_cq_destroy(cpu->rdma, worker->cq);
+    return failed ? failed : failed_too;
+}
+
+/* ---- the life of a connection ------------------------------------------------------------ */
+
+/* One receive is there before the peer can send; it waits for the answer to its HELLO then. */
+static void accept_request(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t conn)
+{
+    if (conn >= w->target->config.max_connections || w->stopping) {
+        rdma_reject(cpu->rdma, conn, NULL, 0);
+        return;
+    }
+    struct kbtp_connection *c = &w->connections[conn];
+    assert(c->state == KBTP_CONNECTION_UNUSED);
+    struct rdma_conn_config config = connection_config(w);
+    struct rdma_sge sge;
+    struct rdma_wr first = kbtp_receive(w, c, 0, &sge);
+    if (rdma_accept(cpu->rdma, conn, &config, &first, 1, NULL, 0) != 0) {
+        rdma_reject(cpu->rdma, conn, NULL, 0);
+        return;
+    }
+    c->state = KBTP_CONNECTION_OPEN;
+    for (uint32_t i = 1; i < w->requests; i++)
+        if (kbtp_post_receive(w, cpu, c, i) != 0) {
+            kbtp_connection_end(w, cpu, c);
+            return;
+        }
+}
+
+void kbtp_connection_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                         struct kbtp_connection *c)
+{
+    if (c->state != KBTP_CONNECTION_OPEN && c->state != KBTP_CONNECTION_READY)
+        return;
+    c->state = KBTP_CONNECTION_ENDING;
+    if (c->has_session)
+        kbtp_session_ending(cpu->mem, &w->target->sessions, c->session);
+    /* It fails when the connection has ended by itself: DISCONNECTED and DRAINED come anyway. */
+    rdma_disconnect(cpu->rdma, kbtp_connection_number(w, c));
+}
+
+/* All FLUSHED are polled and nothing reads or writes for this connection any more. */
+static bool reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c)
+{
+    assert(c->loads_count == 0);
+    while (c->order_count != 0) {
+        struct kbtp_request *request = kbtp_nth_request(w, c, 0);
+        if (!kbtp_request_reclaim(w, cpu, c, request))
+            return false;
+        memset(request, 0, sizeof *request);
+        c->order[c->order_first] = 0;
+        c->order_first = (c->order_first + 1) % w->requests;
+        c->order_count--;
+    }
+    return true;
+}
+
+static void forget(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c)
+{
+    rdma_destroy(cpu->rdma, kbtp_connection_number(w, c));
+    c->sends.posted = c->sends.retired = c->sends.unsignaled = 0;
+    c->order_first = c->loads_first = 0;
+    c->session = c->usage = 0;
+    c->has_session = c->released = 0;
+    c->state = KBTP_CONNECTION_UNUSED;
+}
+
+static void finish(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c)
+{
+    if (!reclaim(w, cpu, c))
+        return;
+    if (c->has_session)
+        kbtp_session_end(cpu->mem, &w->target->sessions, c->session, c->usage, c->released);
+    forget(w, cpu, c);
+}
+
+/* ---- what happened ----------------------------------------------------------------------- */
+
+/* An RDMA Write of a LOAD is over, well or not: its block has been read. */
+static void load_is_over(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                         struct kbtp_connection *c)
+{
+    assert(c->loads_count != 0);
+    uint32_t block = c->loads[c->loads_first];
+    c->loads[c->loads_first] = 0;
+    c->loads_first = c->loads_count == 1 ? 0 : (c->loads_first + 1) % w->requests;
+    c->loads_count--;
+    kbtp_pool_unpin(cpu->mem, &w->target->pool, &w->deferred, block);
+}
+
+static void received(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
+                     const struct rdma_wc *wc)
+{
+    if (c->state != KBTP_CONNECTION_OPEN && c->state != KBTP_CONNECTION_READY)
+        return; /* it came before the end, but was not seen in time */
+    if ((wc->flags & RDMA_WC_WRITE_IMM) ||
+        !kbtp_request_received(w, cpu, c, kbtp_wr_detail(wc->wr_id), wc->length))
+        kbtp_connection_end(w, cpu, c);
+}
+
+static void completed(struct kbtp_worker *w, const struct kbtp_cpu *cpu, const struct rdma_wc *wc)
+{
+    struct kbtp_connection *c = &w->connections[wc->conn];
+    enum kbtp_wr_kind kind = kbtp_wr_kind(wc->wr_id);
+    if (kind != KBTP_WR_RECEIVE)
+        kbtp_sends_retire(&c->sends, wc->wr_id);
+    if (kind == KBTP_WR_WRITE)
+        load_is_over(w, cpu, c);
+    if (wc->status != RDMA_OK) {
+        kbtp_connection_end(w, cpu, c);
+        return;
+    }
+    if (kind == KBTP_WR_RECEIVE)
+        received(w, cpu, c, wc);
+    else if (kind == KBTP_WR_READ)
+        kbtp_request_data_is_there(&c->requests[kbtp_wr_detail(wc->wr_id)]);
+    else if (kind == KBTP_WR_LAST)
+        kbtp_connection_end(w, cpu, c);
+}
+
+static void happened(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                     const struct rdma_event *event)
+{
+    struct kbtp_connection *c = &w->connections[event->conn];
+    switch (event->kind) {
+    case RDMA_EVENT_REQUEST:
+        accept_request(w, cpu, event->conn);
+        break;
+    case RDMA_EVENT_CONNECTED:
+        if (c->state == KBTP_CONNECTION_ENDING) /* it was to end before it was there */
+            rdma_disconnect(cpu->rdma, event->conn);
+        break;
+    case RDMA_EVENT_REJECTED: /* the peer has gone before it was connected */
+        forget(w, cpu, c);
+        break;
+    case RDMA_EVENT_DISCONNECTED:
+        kbtp_connection_end(w, cpu, c);
+        break;
+    case RDMA_EVENT_DRAINED:
+        c->state = KBTP_CONNECTION_DRAINED;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Completions, or when there are none an event. Returns how many were taken. */
+static int take(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t budget)
+{
+    struct rdma_wc wc[BATCH];
+    struct rdma_event event;
+    int count = rdma_cq_poll(cpu->rdma, w->cq, wc, budget < BATCH ? budget : BATCH);
+    for (int i = 0; i < count; i++)
+        completed(w, cpu, &wc[i]);
+    if (count != 0)
+        return count;
+    count = rdma_event(cpu->rdma, &event);
+    if (count == 1)
+        happened(w, cpu, &event);
+    return count;
+}
+
+int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uint32_t budget)
+{
+    int taken = take(worker, cpu, budget ? budget : 1);
+    if (taken < 0)
+        return taken;
+    for (uint32_t i = 0; i < worker->target->config.max_connections; i++) {
+        struct kbtp_connection *c = &worker->connections[i];
+        if (c->state == KBTP_CONNECTION_OPEN || c->state == KBTP_CONNECTION_READY)
+            kbtp_requests_advance(worker, cpu, c);
+        else if (c->state == KBTP_CONNECTION_DRAINED)
+            finish(worker, cpu, c);
+    }
+    if (worker->deferred.count != 0)
+        kbtp_ring_retry_all(cpu->mem, &worker->target->pool.ring, &worker->deferred);
+    return taken;
+}
+
+void kbtp_worker_stop(struct kbtp_worker *worker, const struct kbtp_cpu *cpu)
+{
+    worker->stopping = 1;
+    for (uint32_t i = 0; i < worker->target->config.max_connections; i++)
+        kbtp_connection_end(worker, cpu, &worker->connections[i]);
+}
+
+bool kbtp_worker_idle(const struct kbtp_worker *worker)
+{
+    for (uint32_t i = 0; i < worker->target->config.max_connections; i++)
+        if (worker->connections[i].state != KBTP_CONNECTION_UNUSED)
+            return false;
+    return worker->deferred.count == 0;
+}

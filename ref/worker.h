@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A worker of a target: the connections that one CPU serves.
+ *
+ * kbtp_worker_poll() takes what has completed, moves every request on as far as it can go, and
+ * returns. Nothing in it blocks: a request that waits (for its slot, for data, for a loader to
+ * leave, for the requests before it) is looked at again in the next poll.
+ *
+ * Requests of a connection begin in order and take effect in order: what they change, and their
+ * completions. In between they overlap: a LOAD behind a STORE whose RDMA Read is under way posts
+ * its RDMA Write at once, unless both are about the same handle. A FREE begins when all before it
+ * are complete.
+ */
+#ifndef KBTP_REF_WORKER_H
+#define KBTP_REF_WORKER_H
+
+#include "ref/target.h"
+
+struct kbtp_worker;
+
+/* The caller's memory: `private_octets` that only this worker touches, aligned to 8, and
+ * `buffer_octets` that the device reads and writes, aligned to 64. */
+struct kbtp_worker_memory {
+    size_t private_octets;
+    size_t buffer_octets;
+};
+void kbtp_worker_memory(const struct kbtp_target *target, struct kbtp_worker_memory *memory);
+
+/*
+ * Makes a worker in private_memory, and listens at `address`. Returns 0 or what the device
+ * returned; then nothing is left behind.
+ */
+int kbtp_worker_init(struct kbtp_worker **worker, const struct kbtp_target *target,
+                     const struct kbtp_cpu *cpu, const char *address, void *private_memory,
+                     void *buffers);
+
+/*
+ * Takes up to `budget` completions (at least 1), or one event when there are none, and moves
+ * requests on. Returns how many it took: 0 when there was nothing new, though requests may wait, or
+ * -EIO when the completion queue is broken.
+ */
+int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uint32_t budget);
+
+/* Ends every connection; poll until kbtp_worker_idle(). */
+void kbtp_worker_stop(struct kbtp_worker *worker, const struct kbtp_cpu *cpu);
+/* No connection is left and no freed block waits for its slot. */
+bool kbtp_worker_idle(const struct kbtp_worker *worker);
+/* Gives back what init took from the device; the worker must be idle. */
+int kbtp_worker_end(struct kbtp_worker *worker, const struct kbtp_cpu *cpu);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a worker keeps about its connections and their requests; included by ref/worker*.c and
+ * ref/request*.c only. All of it is private to one CPU and has no padding. */
+#ifndef KBTP_REF_WORKER_STATE_H
+#define KBTP_REF_WORKER_STATE_H
+
+#include "ref/sends.h"
+#include "ref/worker.h"
+
+/*
+ * NEW      received; begins when those before it have, and no earlier one is about its handle
+ * TICKET   ALLOC_STORE: has a ticket, its slot is not filled yet
+ * STAGING  STORE: waits for a block to read into
+ * FETCH    waits for room to post its RDMA Read
+ * READING  its RDMA Read is posted
+ * READY    takes effect when it is the oldest
+ * LOCKED   STORE: no LOAD begins any more; waits until the last one has left
+ * RELEASE  GOODBYE: frees what is bound, entry after entry
+ * DONE     its completion is posted
+ */
+enum kbtp_stage {
+    KBTP_STAGE_UNUSED,
+    KBTP_STAGE_NEW,
+    KBTP_STAGE_TICKET,
+    KBTP_STAGE_STAGING,
+    KBTP_STAGE_FETCH,
+    KBTP_STAGE_READING,
+    KBTP_STAGE_READY,
+    KBTP_STAGE_LOCKED,
+    KBTP_STAGE_RELEASE,
+    KBTP_STAGE_DONE,
+};
+
+#define KBTP_NO_STAGING UINT32_MAX
+
+/* A request; it lives in the place that has the number of its receive buffer. */
+struct kbtp_request {
+    uint64_t request_id;
+    uint64_t handle;
+    uint64_t tagged_offset;
+    uint64_t block_offset; /* to be answered */
+    struct kbtp_alloc alloc;
+    uint32_t stag;
+    uint32_t length;        /* of the Data Descriptor */
+    uint32_t inline_offset; /* of inline data in the receive buffer */
+    uint32_t entry;         /* of the table; RELEASE: the next one to look at */
+    uint32_t staging;       /* which staging block, or KBTP_NO_STAGING */
+    uint32_t data_length;   /* to be answered; at first the octets received */
+    uint16_t flags;
+    uint16_t generation; /* the expected one, then the one to be answered */
+    uint16_t status;
+    uint8_t opcode; /* 0: of another Version */
+    uint8_t stage;  /* enum kbtp_stage */
+};
+_Static_assert(sizeof(struct kbtp_request) == 4 * 8 + 16 + 6 * 4 + 8, "padding");
+
+enum kbtp_connection_state {
+    KBTP_CONNECTION_UNUSED,
+    KBTP_CONNECTION_OPEN,  /* accepted; HELLO has not been answered */
+    KBTP_CONNECTION_READY, /* has a session */
+    KBTP_CONNECTION_ENDING,
+    KBTP_CONNECTION_DRAINED, /* gives back what its requests had taken */
+};
+
+struct kbtp_connection {
+    struct kbtp_sends sends;
+    struct kbtp_request *requests; /* request_credits + 1 */
+    uint16_t *order;               /* their numbers, the oldest first, from order_first on */
+    uint32_t *loads;               /* blocks of posted RDMA Writes, the oldest first */
+    uint8_t *receives;             /* buffers, one per request */
+    uint32_t order_first, order_count;
+    uint32_t loads_first, loads_count;
+    uint32_t state;   /* enum kbtp_connection_state */
+    uint32_t session; /* valid when has_session */
+    uint32_t usage;   /* blocks bound and tickets taken (draft: Allocation Quotas) */
+    uint16_t has_session;
+    uint16_t released; /* GOODBYE with RELEASE is done */
+};
+_Static_assert(sizeof(struct kbtp_connection) == sizeof(struct kbtp_sends) + 4 * 8 + 8 * 4,
+               "padding");
+
+struct kbtp_worker {
+    const struct kbtp_target *target;
+    struct kbtp_connection *connections; /* by the device's number */
+    struct kbtp_deferred deferred;
+    uint8_t *staging; /* blocks */
+    uint8_t *staging_used;
+    struct rdma_region region; /* of all buffers */
+    uint32_t cq;
+    uint32_t receive_octets; /* of one buffer */
+    uint32_t requests;       /* per connection */
+    uint32_t send_depth;     /* per connection */
+    uint32_t stopping;
+    uint32_t reserved;
+};
+
+static inline struct kbtp_request *kbtp_nth_request(const struct kbtp_worker *w,
+                                                    const struct kbtp_connection *c, uint32_t n)
+{
+    return &c->requests[c->order[(c->order_first + n) % w->requests]];
+}
+
+static inline uint32_t kbtp_connection_number(const struct kbtp_worker *w,
+                                              const struct kbtp_connection *c)
+{
+    return (uint32_t)(c - w->connections);
+}
+
+/* ---- ref/worker.c ------------------------------------------------------------------------ */
+
+/* The connection ends now, for good: nothing of it takes effect any more. */
+void kbtp_connection_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                         struct kbtp_connection *c);
+
+/* ---- ref/request.c ----------------------------------------------------------------------- */
+
+/* A message of `octets` lies in receive buffer `number`. False: it has no header, end the
+ * connection (I-30). */
+bool kbtp_request_received(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                           struct kbtp_connection *c, uint32_t number, uint32_t octets);
+/* Its RDMA Read has completed well. */
+void kbtp_request_data_is_there(struct kbtp_request *request);
+/* Moves the requests of a connection on as far as they can go. */
+void kbtp_requests_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                           struct kbtp_connection *c);
+/* After the connection was drained: gives back what a request had taken. False: not all yet. */
+bool kbtp_request_reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                          struct kbtp_connection *c, struct kbtp_request *request);
+
+/* ---- ref/request_session.c: HELLO, GOODBYE, and what is not allowed ---------------------- */
+
+/* The oldest request, which is none of the four operations or comes before HELLO. */
+void kbtp_session_request(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                          struct kbtp_connection *c, struct kbtp_request *request);
+/* Frees the next handle of the session; true when none is left. */
+bool kbtp_release_next(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
+                       struct kbtp_request *request);
+
+/* ---- ref/answer.c ------------------------------------------------------------------------ */
+
+/* Reposts the receive buffer, then posts the completion of a request (after `write`, the RDMA Write
+ * of a LOAD, unless NULL). There must be room. False when the connection had to be ended. */
+bool kbtp_answer(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
+                 struct kbtp_request *request, struct rdma_wr *write);
+/* The same for any message; `last`: the connection ends when it was sent. */
+bool kbtp_answer_with(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
+                      struct kbtp_request *request, const struct kbtp_message *message, bool last,
+                      struct rdma_wr *write);
+/* A receive into buffer `number`, as a work request; `sge` must live as long as it. */
+struct rdma_wr kbtp_receive(const struct kbtp_worker *w, const struct kbtp_connection *c,
+                            uint32_t number, struct rdma_sge *sge);
+int kbtp_post_receive(const struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                      const struct kbtp_connection *c, uint32_t number);
+
+#endif

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "version.h"
 
-static const struct cli_command *const commands[] = {&cli_explore, &cli_replay};
+static const struct cli_command *const commands[] = {&cli_explore, &cli_replay, &cli_decode};
 
 static void print_help(FILE *out)
 {

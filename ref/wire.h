@@ -7,11 +7,12 @@
  * of every structure stands in one table (ref/wire_layout.h), from which encoding, decoding and
  * describing (ref/wire_describe.h) work.
  *
- * Byte order: all fields are in network order. With `addr_le` (the target set ADDR_LE) exactly these
- * are little-endian: Block Handle in the messages that the initiator sends after HELLO; STag, Tagged
- * Offset and Length of Data and Completion Descriptors; Block Offset of table entries and ring
- * slots. COMPLETION, BIND, HELLO_ACK and completion records do not change, not even the Block Handle
- * in a COMPLETION (I-13). HELLO is sent before anybody can know of ADDR_LE and does not change.
+ * Byte order: all fields are in network order. With `addr_le` (the target set ADDR_LE) exactly
+ * these are little-endian: Block Handle in the messages that the initiator sends after HELLO; STag,
+ * Tagged Offset and Length of Data and Completion Descriptors; Block Offset of table entries and
+ * ring slots. COMPLETION, BIND's body, HELLO_ACK and completion records do not change, not even the
+ * Block Handle in a COMPLETION (I-13). HELLO is sent before anybody can know of ADDR_LE: it
+ * does not change.
  *
  * The structures have no pointers and no padding, and the members that a message does not use are
  * zero after decoding: equal messages have equal octets in memory, which the simulator hashes.
@@ -142,8 +143,8 @@ struct kbtp_message {
  * inline_offset and inline_length do not count. All else is written as it stands, unknown flag bits
  * too: to send what is sensible is the caller's part.
  *
- * Returns -ENOSPC when `size` is too small, -EINVAL when the Version is not 1, the Opcode is unknown
- * or INLINE is set in LOAD or FREE; then nothing was written.
+ * Returns -ENOSPC when `size` is too small, -EINVAL when the Version is not 1, the Opcode is
+ * unknown or INLINE is set in LOAD or FREE; then nothing was written.
  */
 int kbtp_wire_encode(const struct kbtp_message *message, bool addr_le, uint8_t *out, size_t size);
 
@@ -191,10 +192,10 @@ struct kbtp_wire_error {
  * body of zeros. With KBTP_WIRE_NO_HEADER it is all zeros, and the session must be closed (I-30);
  * after KBTP_WIRE_BAD_VERSION it is closed after the answer.
  *
- * Conservative where the draft is silent: a message ends where its last part ends; unknown flag and
- * feature bits, reserved fields, and STag and Tagged Offset with INLINE are no errors; with RECORD a
- * Completion Descriptor is there whether or not records were granted (I-28); the body of a HELLO_ACK
- * with a status other than OK has 32 octets that mean nothing (I-47).
+ * Conservative where the draft is silent: a message ends where its last part ends; unknown flag
+ * and feature bits, reserved fields, and STag and Tagged Offset with INLINE are no errors; with
+ * RECORD a Completion Descriptor is there whether or not records were granted (I-28); the body of a
+ * HELLO_ACK with a status other than OK has 32 octets that mean nothing (I-47).
  *
  * Direction, credits, ranges and lengths against limits are judged by the caller.
  */

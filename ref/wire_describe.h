@@ -33,7 +33,7 @@ struct kbtp_wire_item {
     uint64_t value;        /* of a whole field of up to 8 octets, else 0 */
     enum kbtp_field_kind kind;
     bool whole; /* false: the octets end within it, there is no value */
-    /* What the value means ("INLINE SEAL", "ALLOC_STORE", "any"); "" when the number says it all. */
+    /* What the value means ("INLINE, SEAL", "ALLOC_STORE", "any"); "" if the number says it all. */
     char words[KBTP_MAX_WORDS];
 };
 

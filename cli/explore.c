@@ -12,9 +12,9 @@
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/trace_file.h"
+#include "sim/kind.h"
 #include "sim/read_file.h"
 #include "sim/replay.h"
-#include "sim/ring_chart.h"
 
 #define MAX_SCENARIO_OCTETS (1u << 20)
 #define DEFAULT_RUNS 10000u
@@ -22,6 +22,7 @@
 #define UNSET (-1)
 #define ENOUGH_STATES 100000u /* to speak of octets a state */
 #define LEAST_MEMORY (UINT64_C(4) << 20)
+#define ERROR_OCTETS 640u /* a scenario's may list all that it can reach */
 
 static const char usage[] =
     "usage: kbtp explore SCENARIO [OPTIONS]\n"
@@ -43,7 +44,8 @@ static const char usage[] =
     "  --memory sc|tso|relaxed, --store-buffer N, --tear 8|4, --dma-order "
     "any|ascending|descending\n"
     "                                override the scenario\n"
-    "  --execution software          who serves requests (ring worlds have no target)\n"
+    "  --ordering rdmap|infiniband|strong  of RDMA operations, in worlds of kind protocol\n"
+    "  --execution software          who serves requests (no others yet)\n"
     "  --no-private-steps            let every step be a choice (slow; a cross-check)\n"
     "  --merged-drains               an atomic drains the store buffer itself (a cross-check)\n"
     "  --trace FILE                  write the shrunk trace of a violation; replay runs it again\n"
@@ -56,7 +58,7 @@ struct explore_options {
     struct sim_explore search;
     struct sim_stepping stepping;
     const char *mutant, *trace;
-    int memory, tear, dma_order, store_buffer; /* UNSET: as the scenario says */
+    int memory, tear, dma_order, ordering, store_buffer; /* UNSET: as the scenario says */
     bool json, runs_given, pct_depth_given;
 };
 
@@ -65,6 +67,7 @@ struct explore_options {
 static const char *const modes[] = {"exhaustive", "random", "pct", NULL};
 static const char *const memories[] = {"sc", "tso", "relaxed", NULL};
 static const char *const orders[] = {"any", "ascending", "descending", NULL};
+static const char *const orderings[] = {"rdmap", "infiniband", "strong", NULL};
 
 static bool set_mode(const char *option, const char *value, void *into)
 {
@@ -128,6 +131,11 @@ static bool set_dma_order(const char *option, const char *value, void *into)
     return cli_word(option, value, orders, &((struct explore_options *)into)->dma_order);
 }
 
+static bool set_ordering(const char *option, const char *value, void *into)
+{
+    return cli_word(option, value, orderings, &((struct explore_options *)into)->ordering);
+}
+
 static bool set_tear(const char *option, const char *value, void *into)
 {
     static const char *const tears[] = {"8", "4", NULL};
@@ -150,9 +158,8 @@ static bool set_execution(const char *option, const char *value, void *into)
     (void)into;
     if (strcmp(value, "software") == 0)
         return true;
-    cli_complain("--%s: '%.40s': worlds of kind ring have no target that could run chains; only "
-                 "'software' is known",
-                 option, value);
+    cli_complain("--%s: '%.40s': no world can run chains yet; only 'software' is known", option,
+                 value);
     return false;
 }
 
@@ -214,6 +221,7 @@ static const struct cli_option options[] = {
     {"store-buffer", true, set_store_buffer},
     {"tear", true, set_tear},
     {"dma-order", true, set_dma_order},
+    {"ordering", true, set_ordering},
     {"execution", true, set_execution},
     {"exact", false, set_exact},
     {"check-commute", false, set_check_commute},
@@ -317,6 +325,12 @@ static json_t *checked_json(const struct outcome *o)
     return names;
 }
 
+/* NULL where it means nothing. */
+static const char *ordering_of(const struct sim_scenario *s)
+{
+    return sim_kind_of(s)->remote ? orderings[s->machine.ordering] : NULL;
+}
+
 static void print_json(const struct outcome *o)
 {
     const struct sim_report *r = o->report;
@@ -327,6 +341,7 @@ static void print_json(const struct outcome *o)
     json_object_set_new(all, "execution", cli_json_text("software"));
     json_object_set_new(all, "mutant", cli_json_text(cli_mutant_self()));
     json_object_set_new(all, "memory", cli_json_text(memories[o->scenario->machine.memory]));
+    json_object_set_new(all, "ordering", cli_json_text(ordering_of(o->scenario)));
     json_object_set_new(all, "seed", json_integer((json_int_t)o->options->search.seed));
     json_object_set_new(all, "result", cli_json_text(result_words[r->result]));
     json_object_set_new(all, "bound", cli_json_text(r->bound ? bound_words[r->bound] : NULL));
@@ -358,18 +373,17 @@ static void print_world(const struct outcome *o)
 {
     const struct sim_scenario *s = o->scenario;
     printf("scenario    %s%s%s\n", o->shown_path, s->title ? ": " : "", s->title ? s->title : "");
-    printf("world       N = %" PRIu32 ", F = %" PRIu32, s->slots, s->blocks);
-    for (unsigned i = 0; i < s->allocators_count; i++)
-        printf(", %s (%s, %" PRIu32 " allocation%s)", s->allocators[i].name,
-               s->allocators[i].agent == SIM_AGENT_RNIC ? "rnic" : "cpu",
-               s->allocators[i].allocations, s->allocators[i].allocations == 1 ? "" : "s");
-    for (unsigned i = 0; i < s->freers_count; i++)
-        printf(", %s (frees)", s->freers[i].name);
-    printf("\nmachine     memory %s", memories[s->machine.memory]);
+    char line[512];
+    for (unsigned i = 0; sim_kind_of(s)->describe(s, i, line, sizeof line); i++)
+        printf("%-11s %s\n", i == 0 ? "world" : "", line);
+    printf("machine     memory %s", memories[s->machine.memory]);
     if (s->machine.memory != SIM_MEMORY_SC)
         printf(" (store buffer of %" PRIu32 ")", s->machine.store_buffer);
-    printf(", DMA in pieces of %" PRIu32 " octets, order %s\n", s->machine.tear,
+    printf(", DMA in pieces of %" PRIu32 " octets, order %s", s->machine.tear,
            orders[s->machine.dma_order]);
+    if (ordering_of(s))
+        printf(", RDMA ordering %s", ordering_of(s));
+    putchar('\n');
     if (strcmp(cli_mutant_self(), "none") != 0)
         printf("mutant      %s\n", cli_mutant_self());
 }
@@ -458,10 +472,10 @@ static int draw(struct sim_world *w, const struct outcome *o)
              strcmp(cli_mutant_self(), "none") ? " with mutant " : "",
              strcmp(cli_mutant_self(), "none") ? cli_mutant_self() : "", r->violation.property);
     snprintf(chart.subtitle, sizeof chart.subtitle,
-             "%" PRIu32 " steps (found at depth %" PRIu32 ", shrunk); slots show Sequence: block",
-             r->trace_steps, o->found_depth);
+             "%" PRIu32 " steps (found at depth %" PRIu32 ", shrunk); %s", r->trace_steps,
+             o->found_depth, sim_kind_of(o->scenario)->chart_legend);
     size_t mark = sim_arena_mark(&w->arena);
-    sim_ring_chart(w, r->trace, r->trace_steps, &chart, &replay);
+    sim_kind_chart(w, r->trace, r->trace_steps, &chart, &replay);
     sim_arena_undo(&w->arena, mark);
     w->violation.property = NULL;
     putchar('\n');
@@ -515,6 +529,8 @@ static void override(struct sim_machine *machine, const struct explore_options *
         machine->tear = (uint32_t)o->tear;
     if (o->dma_order != UNSET)
         machine->dma_order = (enum sim_dma_order)o->dma_order;
+    if (o->ordering != UNSET)
+        machine->ordering = (enum sim_ordering)o->ordering;
     if (o->store_buffer != UNSET)
         machine->store_buffer = (uint32_t)o->store_buffer;
 }
@@ -572,7 +588,12 @@ static int tell(struct sim_world *w, struct outcome *o, struct sim_report *repor
 static int explore(const char *path, struct explore_options *o, struct sim_scenario *scenario,
                    const char *scenario_text)
 {
-    char error[400];
+    char error[ERROR_OCTETS];
+    if (o->ordering != UNSET && !sim_kind_of(scenario)->remote) {
+        cli_complain("--ordering: %.200s is of kind %s, where nothing goes by RDMA; leave it away",
+                     path, sim_kind_of(scenario)->name);
+        return CLI_BAD_INPUT;
+    }
     override(&scenario->machine, o);
     struct sim_world *w = sim_world_new(scenario, &o->stepping, error, sizeof error);
     if (!w) {
@@ -608,6 +629,7 @@ static int run(int argc, char **argv)
         .memory = UNSET,
         .tear = UNSET,
         .dma_order = UNSET,
+        .ordering = UNSET,
         .store_buffer = UNSET,
     };
     const char *path = NULL;
@@ -633,7 +655,7 @@ static int run(int argc, char **argv)
         cli_complain("--trace: would overwrite the scenario %.200s; choose another file", path);
         return CLI_BAD_INPUT;
     }
-    char error[400], *text;
+    char error[ERROR_OCTETS], *text;
     size_t length;
     if (sim_read_file(path, MAX_SCENARIO_OCTETS, &text, &length, error, sizeof error) != 0) {
         cli_complain("%s", error);

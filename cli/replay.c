@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/trace_file.h"
-#include "sim/ring_chart.h"
+#include "sim/kind.h"
 #include "version.h"
 
 static const char usage[] =
@@ -212,10 +212,9 @@ static int replay(struct run *run)
     chart_init(&run->chart);
     snprintf(run->chart.title, sizeof run->chart.title, "%s: %s", run->trace->scenario_name,
              run->trace->property);
-    snprintf(run->chart.subtitle, sizeof run->chart.subtitle,
-             "%" PRIu32 " steps, mutant %s; slots show Sequence: block", run->count,
-             run->trace->mutant);
-    sim_ring_chart(run->world, run->steps, run->count, &run->chart, &run->replay);
+    snprintf(run->chart.subtitle, sizeof run->chart.subtitle, "%" PRIu32 " steps, mutant %s; %s",
+             run->count, run->trace->mutant, sim_kind_of(run->world->scenario)->chart_legend);
+    sim_kind_chart(run->world, run->steps, run->count, &run->chart, &run->replay);
     int status = tell(run);
     chart_free(&run->chart);
     return status;
@@ -223,7 +222,7 @@ static int replay(struct run *run)
 
 static int with_trace(const char *path, const struct replay_options *o, struct sim_trace *trace)
 {
-    char error[400];
+    char error[640];
     struct sim_scenario *scenario =
         sim_scenario_parse(trace->scenario_name, trace->scenario_text, strlen(trace->scenario_text),
                            error, sizeof error);

@@ -442,7 +442,8 @@ static inline int rdma_event(struct rdma *r, struct rdma_event *event)
 /*
  * [ibv_post_send; the messages of enum rdma_op] Posts all of them behind one doorbell, or none.
  * -ENOMEM: the queue is full. -EINVAL: an operation, flag, length or number of SGEs is beyond the
- * connection. -ENOTCONN: not connected, or it is ending. Whatever was posted completes in the end.
+ * connection. -ENOTCONN: neither CONNECTED nor a receive that completed well was taken yet, or
+ * DISCONNECTED was. Whatever was posted completes in the end.
  */
 static inline int rdma_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs,
                                  uint32_t count)

@@ -50,10 +50,11 @@ static uint32_t slot_octets(const struct kbtp_initiator_config *config)
     return (KBTP_REQUEST_MAX_OCTETS + config->max_inline + 7) / 8 * 8;
 }
 
-/* A request each, HELLO and GOODBYE. */
+/* A request each, HELLO and GOODBYE, and as much again for those that are answered already, but
+ * leave the queue only when a later one completes. */
 static uint32_t send_depth(const struct kbtp_initiator_config *config)
 {
-    return config->depth + 3;
+    return 2 * (config->depth + 2);
 }
 
 void kbtp_initiator_memory(const struct kbtp_initiator_config *config, size_t *private_octets,

@@ -26,7 +26,7 @@ static bool grants_are_legal(const struct kbtp_grant *grants, uint32_t count, ui
 {
     uint64_t quotas = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (grants[i].quota == 0 || grants[i].handle_count == 0)
+        if (grants[i].handle_count == 0)
             return false;
         quotas += grants[i].quota;
         for (uint32_t j = 0; j < i && grants[i].known; j++)

@@ -54,7 +54,7 @@ struct kbtp_sessions {
 /*
  * Lays out the handle ranges one after the other. Returns the number of handles, or -EINVAL when
  * there are more than 2^31 - 1, the quotas' sum is above block_count, an ID is there twice, or a
- * quota or count is zero.
+ * count is zero. A quota may be: that initiator only loads.
  */
 int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp_session *sessions,
                            struct kbtp_grant *grants, mem64 *lock, uint32_t count,

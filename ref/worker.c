@@ -331,3 +331,46 @@ bool kbtp_worker_idle(const struct kbtp_worker *worker)
             return false;
     return worker->deferred.count == 0;
 }
+
+/* ---- looking ----------------------------------------------------------------------------- */
+
+static void look_at_connection(const struct kbtp_worker *w, const struct kbtp_connection *c,
+                               struct kbtp_worker_look *look)
+{
+    look->connections++;
+    look->loads += c->loads_count;
+    for (uint32_t n = 0; n < c->order_count; n++) {
+        const struct kbtp_request *request = kbtp_nth_request(w, c, n);
+        look->requests++;
+        look->tickets += request->stage == KBTP_STAGE_TICKET;
+        look->reads += request->stage == KBTP_STAGE_READING;
+        look->locked += request->stage == KBTP_STAGE_LOCKED;
+        look->hellos +=
+            request->stage == KBTP_STAGE_READY && c->state == KBTP_CONNECTION_OPEN && n == 0;
+    }
+}
+
+void kbtp_worker_look(const struct kbtp_worker *worker, struct kbtp_worker_look *look)
+{
+    *look = (struct kbtp_worker_look){.deferred = worker->deferred.count};
+    for (uint32_t i = 0; i < worker->target->config.max_connections; i++)
+        if (worker->connections[i].state != KBTP_CONNECTION_UNUSED)
+            look_at_connection(worker, &worker->connections[i], look);
+}
+
+uint32_t kbtp_worker_deferred(const struct kbtp_worker *worker)
+{
+    return worker->deferred.count;
+}
+
+bool kbtp_worker_usage(const struct kbtp_worker *worker, uint32_t session, uint32_t *usage)
+{
+    for (uint32_t i = 0; i < worker->target->config.max_connections; i++) {
+        const struct kbtp_connection *c = &worker->connections[i];
+        if (c->has_session && c->session == session) {
+            *usage = c->usage;
+            return true;
+        }
+    }
+    return false;
+}

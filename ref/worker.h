@@ -45,6 +45,22 @@ int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uin
 void kbtp_worker_stop(struct kbtp_worker *worker, const struct kbtp_cpu *cpu);
 /* No connection is left and no freed block waits for its slot. */
 bool kbtp_worker_idle(const struct kbtp_worker *worker);
+/* What goes on in a worker: for those who watch it. */
+struct kbtp_worker_look {
+    uint32_t deferred;    /* frees that wait for their slot */
+    uint32_t connections; /* in use */
+    uint32_t requests;    /* received and not yet answered; of these */
+    uint32_t tickets;     /* wait for their slot to be filled */
+    uint32_t reads;       /* have their RDMA Read posted */
+    uint32_t locked;      /* wait for loads to end */
+    uint32_t hellos;      /* wait for the old connection of their session */
+    uint32_t loads;       /* RDMA Writes posted and not yet complete */
+};
+void kbtp_worker_look(const struct kbtp_worker *worker, struct kbtp_worker_look *look);
+uint32_t kbtp_worker_deferred(const struct kbtp_worker *worker);
+/* Usage of a session (blocks) that a connection of this worker serves now; false: none does. */
+bool kbtp_worker_usage(const struct kbtp_worker *worker, uint32_t session, uint32_t *usage);
+
 /* Gives back what init took from the device; the worker must be idle. */
 int kbtp_worker_end(struct kbtp_worker *worker, const struct kbtp_cpu *cpu);
 

@@ -18,15 +18,14 @@ struct undo_record {
     uint32_t size; /* octets saved, rounded up to 8 */
 };
 
-int sim_arena_open(struct sim_arena *arena, size_t size)
+static int map_arena(struct sim_arena *arena, void *want, size_t size)
 {
     memset(arena, 0, sizeof *arena);
-    void *want = (void *)(uintptr_t)SIM_ARENA_BASE;
-    char *base = mmap(want, size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (want ? MAP_FIXED_NOREPLACE : 0);
+    char *base = mmap(want, size, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (base == MAP_FAILED)
         return -errno;
-    if (base != want) { /* a kernel before 4.17 takes the address for a hint */
+    if (want && base != want) { /* a kernel before 4.17 takes the address for a hint */
         munmap(base, size);
         return -EEXIST;
     }
@@ -42,6 +41,16 @@ int sim_arena_open(struct sim_arena *arena, size_t size)
         return -ENOMEM;
     }
     return 0;
+}
+
+int sim_arena_open(struct sim_arena *arena, size_t size)
+{
+    return map_arena(arena, (void *)(uintptr_t)SIM_ARENA_BASE, size);
+}
+
+int sim_arena_open_anywhere(struct sim_arena *arena, size_t size)
+{
+    return map_arena(arena, NULL, size);
 }
 
 void sim_arena_close(struct sim_arena *arena)

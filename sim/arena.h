@@ -31,7 +31,8 @@ struct sim_segment {
     uint64_t hash;
     uint64_t stamp; /* the step that touched it last */
     uint8_t kind;
-    bool granted; /* memory that ref/ may reach through net/mem.h */
+    bool granted;  /* memory that ref/ may reach through net/mem.h */
+    uint8_t owner; /* 0: all agents share it; else private to the agent with this index + 1 */
 };
 
 struct sim_arena {
@@ -51,6 +52,8 @@ struct sim_arena {
 
 /* Maps `size` octets at the fixed address. Returns 0 or -errno. */
 int sim_arena_open(struct sim_arena *arena, size_t size);
+/* The same wherever there is room: for worlds that are neither hashed nor replayed. */
+int sim_arena_open_anywhere(struct sim_arena *arena, size_t size);
 void sim_arena_close(struct sim_arena *arena);
 
 /* A new zeroed segment, for set-up. Returns NULL when the arena or memory is used up. */

@@ -15,5 +15,18 @@ extern const struct sim_checker sim_check_ring_whole;
 extern const struct sim_checker sim_check_entry_published_whole;
 extern const struct sim_checker sim_check_generation_steps;
 extern const struct sim_checker sim_check_entry_cleared_first;
+extern const struct sim_checker sim_check_bind_taken;
+extern const struct sim_checker sim_check_entry_has_data;
+extern const struct sim_checker sim_check_block_quiet;
+extern const struct sim_checker sim_check_load_exact;
+extern const struct sim_checker sim_check_effect_first;
+extern const struct sim_checker sim_check_completes_once;
+extern const struct sim_checker sim_check_requests_in_order;
+extern const struct sim_checker sim_check_own_handles;
+extern const struct sim_checker sim_check_within_quota;
+extern const struct sim_checker sim_check_well_delivered;
+extern const struct sim_checker sim_check_expected_status;
+extern const struct sim_checker sim_check_nothing_lost;
+extern const struct sim_checker sim_check_initiator_accepts;
 
 #endif

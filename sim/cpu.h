@@ -10,8 +10,10 @@
  * A CPU's stores enter its store buffer and drain in later steps (TSO: in order; relaxed: in any
  * order but that a release waits for all earlier ones, and stores to one place stay in order). An
  * atomic waits for an empty buffer. Loads are not reordered among each other: a documented limit.
- * mem_read and mem_write of a CPU wait for an empty buffer and move in pieces. An RNIC has no
- * buffer; whatever is larger than a piece moves in pieces, without order between them.
+ * mem_read, mem_write and mem_fill of a CPU are loads and stores of naturally aligned pieces, from
+ * the lowest address on; in memory that is private to it (struct sim_segment, owner) all happens at
+ * once. Calls of net/rdma.h: sim/cpu_rdma.h. An agent of kind RNIC has no buffer; whatever is larger
+ * than a piece moves in pieces, without order between them.
  */
 #ifndef KBTP_SIM_CPU_H
 #define KBTP_SIM_CPU_H
@@ -44,12 +46,17 @@ struct sim_program {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wpadded"
 
-/* A store that is not yet visible, or an event that takes effect once all earlier ones are. */
+#define SIM_DOORBELL 2u
+
+/*
+ * A store that is not yet visible, or an event that takes effect once all earlier ones are, or a
+ * doorbell: a release store that the RNIC sees.
+ */
 struct sim_buffered {
-    uint64_t value;
-    uint32_t place; /* offset in the arena; 0 for an event */
-    uint8_t octets; /* 0 for an event */
-    uint8_t release;
+    uint64_t value;  /* doorbell: work requests; 1 << 32 for receives */
+    uint32_t place;  /* offset in the arena; doorbell: the connection; 0 for an event */
+    uint8_t octets;  /* 0 for an event or doorbell */
+    uint8_t release; /* 1: a release; SIM_DOORBELL */
     uint16_t event;
 };
 
@@ -60,7 +67,8 @@ struct sim_cpu {
     uint32_t accesses; /* results so far */
     uint32_t pieces;   /* moved of the read or write in progress */
     uint32_t buffered; /* entries in the store buffer */
-    uint32_t dead;
+    uint16_t dead;
+    uint16_t quiet;  /* results with which the poll began that were no steps and changed nothing */
     uint64_t more[]; /* results, store buffer, private state, struct sim_next */
 };
 

@@ -233,7 +233,7 @@ static int try_step(struct sim_search *search, struct path *path)
     uint64_t before = w->arena.hash;
     bool well = sim_world_step(w, step);
     search->report->transitions++;
-    if (w->effect && step->kind != SIM_STEP_FAULT)
+    if (w->effect && !sim_step_is_environment(step))
         frame->effect = true;
     if (w->violation.property) {
         sim_search_violation(search);

@@ -91,14 +91,14 @@ static uint32_t allocator_choices(const struct sim_agent *agent, const void *pri
     /* The first access is an atomic, which waits for the buffer: to begin before is no gain. */
     if (w->stepping.private_steps && !sim_cpu_buffer_empty(agent))
         return 0;
-    if (w->scenario->quota != 0 && ring->ghost->usage >= w->scenario->quota)
+    if (w->scenario->ring.quota != 0 && ring->ghost->usage >= w->scenario->ring.quota)
         return 0;
     if (ring->entry_count == 0) {
         out[0] = 0;
         return 1;
     }
     /* Any handle of its own that is not bound. */
-    uint32_t count = 0, handles = w->scenario->handles;
+    uint32_t count = 0, handles = w->scenario->ring.handles;
     for (uint32_t i = agent->index * handles; i < (agent->index + 1) * handles; i++)
         if (ring->entries[i].state == RING_UNBOUND)
             out[count++] = i;
@@ -113,7 +113,7 @@ static void allocator_begin(struct sim_agent *agent, void *private, uint32_t arg
     a->remaining--;
     sim_ghost_write(w, &ring->ghost->usage, sizeof ring->ghost->usage);
     ring->ghost->usage++;
-    if (ring->ghost->usage == w->scenario->quota)
+    if (ring->ghost->usage == w->scenario->ring.quota)
         sim_reach(w, RING_REACH_QUOTA_FULL);
     if (ring->entry_count != 0) {
         a->entry = argument;
@@ -171,7 +171,7 @@ static void freer_ended(struct sim_agent *agent, void *private, uint32_t argumen
 {
     struct freer *f = private;
     struct sim_world *w = agent->world;
-    bool late = w->scenario->free_completes == SIM_FREE_COMPLETES_WRITTEN;
+    bool late = w->scenario->ring.free_completes == SIM_FREE_COMPLETES_WRITTEN;
     if (argument & RING_RETRY) {
         if (result != 0) {
             sim_reach(w, RING_REACH_DEFERRED_WRITE);
@@ -268,7 +268,7 @@ static uint32_t fault_enabled(const struct sim_agent *agent, struct sim_step *ou
 {
     const struct sim_world *w = agent->world;
     uint32_t count = 0;
-    if (sim_ring_of(w)->ghost->crashed == w->scenario->crashes)
+    if (sim_ring_of(w)->ghost->crashed == w->scenario->ring.crashes)
         return 0;
     for (uint32_t i = 0; i < ring_world_of(w)->allocators; i++)
         if (may_die(w, i))

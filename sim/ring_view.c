@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/kind.h"
 #include "sim/ring_world.h"
 
 /* ---- memory in the draft's formats ------------------------------------------------------- */
@@ -160,4 +161,23 @@ void sim_ring_describe_place(const struct sim_world *w, const struct sim_access 
         snprintf(value, size, "%u octets", sim_ring_entry_length(image));
     else if (field == 8 && access->octets == 8)
         sim_ring_describe_offset(ring, sim_ring_offset(ring, image), value, size);
+}
+
+/* ---- the world --------------------------------------------------------------------------- */
+
+bool sim_ring_describe_world(const struct sim_scenario *s, unsigned line, char *out, size_t size)
+{
+    const struct sim_ring_part *ring = &s->ring;
+    out[0] = '\0';
+    if (line > 0)
+        return false;
+    sim_kind_say(out, size, "N = %u, F = %u", s->slots, s->blocks);
+    for (unsigned i = 0; i < ring->allocators_count; i++)
+        sim_kind_say(out, size, ", %s (%s, %u allocation%s)", ring->allocators[i].name,
+                     ring->allocators[i].agent == SIM_AGENT_RNIC ? "rnic" : "cpu",
+                     ring->allocators[i].allocations,
+                     ring->allocators[i].allocations == 1 ? "" : "s");
+    for (unsigned i = 0; i < ring->freers_count; i++)
+        sim_kind_say(out, size, ", %s (frees)", ring->freers[i].name);
+    return true;
 }

@@ -12,7 +12,7 @@
 /* A segment of the ring or the table: small, so that a step saves and hashes little. */
 #define REGION_SEGMENT_OCTETS 256u
 
-static const char *const reach_names[] = {
+const char *const sim_ring_reach_names[] = {
     [SIM_REACH_LOAD_BEFORE_STORE] = "load-before-store",
     [RING_REACH_DEFERRAL] = "deferral",
     [RING_REACH_TWO_DEFERRALS] = "two-deferrals",
@@ -25,21 +25,6 @@ static const char *const reach_names[] = {
     [RING_REACH_CRASH] = "crash",
     [RING_REACH_QUOTA_FULL] = "quota-full",
 };
-
-int sim_ring_reach_index(const char *name)
-{
-    for (int i = 0; i < RING_REACH_COUNT; i++)
-        if (strcmp(reach_names[i], name) == 0)
-            return i;
-    return -1;
-}
-
-void sim_ring_reach_list(char *out, size_t size)
-{
-    size_t used = 0;
-    for (int i = 0; i < RING_REACH_COUNT && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", reach_names[i]);
-}
 
 /* ---- ghost records ----------------------------------------------------------------------- */
 
@@ -251,7 +236,7 @@ static int build_memory(struct sim_world *w, struct ring_world *world)
     view->block_size = s->block_size;
     view->addr_le = s->addr_le;
     view->unmasked = s->counters == SIM_COUNTERS_UNMASKED;
-    view->entry_count = s->handles * s->allocators_count;
+    view->entry_count = s->ring.handles * s->ring.allocators_count;
     view->head = region_new(w, "Head", 8);
     view->tail = region_new(w, "Tail", 8);
     view->slots = region_new(w, "ring slots", 16u * (size_t)s->slots);
@@ -303,29 +288,29 @@ static int fill_table(const struct sim_scenario *s, struct ring_world *world)
 static int add_agents(struct sim_world *w, struct ring_world *world)
 {
     const struct sim_scenario *s = w->scenario;
-    world->allocators = s->allocators_count;
-    world->freers = s->freers_count;
+    world->allocators = s->ring.allocators_count;
+    world->freers = s->ring.freers_count;
     world->allocator_program = ring_allocator_program;
     world->freer_program = ring_freer_program;
     world->freer_program.private_size += s->blocks * (uint32_t)sizeof(struct kbtp_deferred_free);
     if (world->view.entry_count != 0)
         world->freer_program.max_accesses = 12;
-    for (uint32_t i = 0; i < s->allocators_count; i++) {
-        int index = sim_cpu_add(w, s->allocators[i].name, s->allocators[i].agent,
+    for (uint32_t i = 0; i < s->ring.allocators_count; i++) {
+        int index = sim_cpu_add(w, s->ring.allocators[i].name, s->ring.allocators[i].agent,
                                 &world->allocator_program);
         if (index < 0)
             return index;
         struct allocator *a = sim_cpu_private(&w->agents[index]);
-        a->remaining = s->allocators[i].allocations;
+        a->remaining = s->ring.allocators[i].allocations;
     }
-    for (uint32_t i = 0; i < s->freers_count; i++) {
-        int index = sim_cpu_add(w, s->freers[i].name, SIM_AGENT_CPU, &world->freer_program);
+    for (uint32_t i = 0; i < s->ring.freers_count; i++) {
+        int index = sim_cpu_add(w, s->ring.freers[i].name, SIM_AGENT_CPU, &world->freer_program);
         if (index < 0)
             return index;
         struct freer *f = sim_cpu_private(&w->agents[index]);
         f->deferred = (struct kbtp_deferred){.frees = f->frees, .capacity = s->blocks};
     }
-    if (s->crashes == 0)
+    if (s->ring.crashes == 0)
         return 0;
     w->agents[w->agents_count] = (struct sim_agent){
         .ops = &ring_fault_ops, .world = w, .name = SIM_ENVIRONMENT_NAME, .index = w->agents_count};
@@ -355,8 +340,6 @@ int sim_ring_world_build(struct sim_world *w)
         return -ENOMEM;
     w->kind = world;
     w->ops = &ring_ops;
-    w->reach_names = reach_names;
-    w->reach_count = RING_REACH_COUNT;
     int failed = build_memory(w, world);
     if (!failed)
         failed = fill_ring(w->scenario, world);

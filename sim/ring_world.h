@@ -11,7 +11,7 @@
 
 #include "sim/world.h"
 
-#define SIM_RING_MAX_BLOCKS 64u
+#define SIM_RING_MAX_BLOCKS SIM_MAX_BLOCKS
 
 enum sim_ring_place { RING_IN_RING, RING_HELD, RING_BOUND, RING_FREEING };
 enum sim_ring_entry_state { RING_UNBOUND, RING_BINDING, RING_ENTRY_BOUND, RING_ENTRY_FREEING };
@@ -75,6 +75,7 @@ struct sim_ring_world {
     uint32_t block_count, first_block;
     uint64_t block_size;
     bool addr_le, unmasked;
+    bool held_may_return; /* a block that was taken may go back without having been bound */
 };
 
 #define RING_NO_BLOCK UINT32_MAX
@@ -112,10 +113,10 @@ void sim_ring_describe_place(const struct sim_world *w, const struct sim_access 
 void sim_ring_describe_slot(const struct sim_world *w, uint32_t number, char *out, size_t size);
 void sim_ring_describe_entry(const struct sim_world *w, uint32_t number, char *out, size_t size);
 
+extern const char *const sim_ring_reach_names[RING_REACH_COUNT];
+
+/* For the table of kinds (sim/kind.h). */
+bool sim_ring_describe_world(const struct sim_scenario *s, unsigned line, char *out, size_t size);
 int sim_ring_world_build(struct sim_world *w);
-/* Index of a must_reach name of ring worlds, or -1. */
-int sim_ring_reach_index(const char *name);
-/* All of them, with commas between. */
-void sim_ring_reach_list(char *out, size_t size);
 
 #endif

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The form of a scenario: which keys there are, and whether they have a value, a word out of a few
- * or a list. What the values mean is up to scenario.c. Included by sim/scenario*.c only.
+ * The form of a scenario, for each kind of world: which keys there are, and whether they have a
+ * value, a word out of a few or a list. What the values mean is up to scenario_value.h. Included by
+ * sim/scenario*.c and sim/kind.c only.
  */
 #ifndef KBTP_SIM_SCENARIO_SCHEMA_H
 #define KBTP_SIM_SCENARIO_SCHEMA_H
 
 #include "sim/scenario_text.h"
+
+struct cyaml_schema_value;
+extern const struct cyaml_schema_value sim_ring_schema, sim_protocol_schema;
+
+#define SIM_MAX_EXPECT 12u /* entries of `expect` */
 
 /* NULL: the key is not there. The members have the names of the keys. */
 struct sim_raw_allocator {
@@ -15,12 +21,39 @@ struct sim_raw_allocator {
     char *allocations;
 };
 
-struct sim_raw_freer {
+struct sim_raw_named {
     char *name;
 };
 
+struct sim_raw_request {
+    int op; /* enum sim_request_op */
+    char *handle;
+    char *length;
+    int *inline_data; /* the key `inline` */
+    int *seal;
+    int *allow_unsealed;
+    int *invalidate;
+    int *release;
+    int *generation; /* enum sim_request_generation */
+    char *after;
+    char **expect;
+    unsigned expect_count;
+};
+
+struct sim_raw_initiator {
+    char *name;
+    char **workers;
+    unsigned workers_count;
+    char *quota;
+    char *depth;
+    char *reconnects;
+    struct sim_raw_request *program;
+    unsigned program_count;
+};
+
+/* The keys of all kinds. */
 struct sim_raw_scenario {
-    int kind; /* enum sim_world_kind_id */
+    char *kind;
     char *title;
     int *memory; /* enum sim_memory */
     char *store_buffer;
@@ -32,26 +65,40 @@ struct sim_raw_scenario {
     char *block_size;
     char *first_ticket;
     char *first_generation;
-    char *quota;
-    char *handles;
-    char *crashes;
-    int *counters;       /* enum sim_counters */
-    int *free_completes; /* enum sim_free_completes */
+    int *counters; /* enum sim_counters */
     int *address_le;
-    struct sim_raw_allocator *allocators;
-    unsigned allocators_count;
-    struct sim_raw_freer *freers;
-    unsigned freers_count;
     char **must_reach;
     unsigned must_reach_count;
+    char *handles;
+
+    char *quota;
+    char *crashes;
+    int *free_completes; /* enum sim_free_completes */
+    struct sim_raw_allocator *allocators;
+    unsigned allocators_count;
+    struct sim_raw_named *freers;
+    unsigned freers_count;
+
+    int *ordering; /* enum sim_ordering */
+    char *credits;
+    char *max_inline;
+    char *losses;
+    char *stops;
+    struct sim_raw_named *workers;
+    unsigned workers_count;
+    struct sim_raw_initiator *initiators;
+    unsigned initiators_count;
 };
 
+/* The word for an operation: "alloc_store". */
+const char *sim_raw_op_name(enum sim_request_op op);
+
 /*
- * Reads a text that is one plain YAML mapping of this form, and marks its keys. Returns NULL after
- * a complaint about any other. Strings may be taken out (leave NULL), then free() releases them;
- * sim_scenario_unload() releases the rest.
+ * Reads a text that is one plain YAML mapping of the form of its kind, and marks its keys. Returns
+ * NULL after a complaint about any other. Strings may be taken out (leave NULL), then free()
+ * releases them; sim_scenario_unload() releases the rest.
  */
 struct sim_raw_scenario *sim_scenario_load(struct sim_text *text);
-void sim_scenario_unload(struct sim_raw_scenario *raw);
+void sim_scenario_unload(const struct sim_text *text, struct sim_raw_scenario *raw);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/scenario_text.h"
 
-#include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct sim_place sim_top_of_text = {1, 1};
@@ -45,12 +45,19 @@ bool sim_complain_at(const struct sim_text *text, struct sim_place place, const 
     return false;
 }
 
+const struct sim_mark *sim_text_marked(const struct sim_text *text, unsigned first,
+                                       const char *path)
+{
+    for (unsigned i = first; i < text->marks_count; i++)
+        if (strcmp(text->marks[i].path.text, path) == 0)
+            return &text->marks[i];
+    return NULL;
+}
+
 static struct sim_place place_of(const struct sim_text *text, const char *path)
 {
-    for (unsigned i = 0; i < text->marks_count; i++)
-        if (strcmp(text->marks[i].path.text, path) == 0)
-            return text->marks[i].place;
-    return sim_top_of_text;
+    const struct sim_mark *mark = sim_text_marked(text, 0, path);
+    return mark != NULL ? mark->place : sim_top_of_text;
 }
 
 bool sim_complain(const struct sim_text *text, const char *path, const char *format, ...)
@@ -145,9 +152,17 @@ struct sim_place sim_walk_place(const struct sim_walk *walk)
     return place_of_mark(walk->event.start_mark);
 }
 
-void sim_walk_mark(const struct sim_walk *walk)
+bool sim_walk_mark(const struct sim_walk *walk)
 {
     struct sim_text *text = walk->text;
-    assert(text->marks_count < SIM_MAX_MARKS);
+    if (text->marks_count == text->marks_room) {
+        unsigned room = text->marks_room > 0 ? 2 * text->marks_room : 32;
+        struct sim_mark *marks = realloc(text->marks, room * sizeof *marks);
+        if (marks == NULL)
+            return sim_complain_at(text, sim_top_of_text, "", SIM_NO_MEMORY);
+        text->marks = marks;
+        text->marks_room = room;
+    }
     text->marks[text->marks_count++] = (struct sim_mark){walk->path, walk->place};
+    return true;
 }

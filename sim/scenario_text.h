@@ -18,11 +18,6 @@
 #include "sim/scenario.h"
 #include "sim/scenario_line.h"
 
-/* The most keys and list entries of a scenario: its own keys, then entries with their keys. */
-#define SIM_MAX_KEYS 32u
-#define SIM_MAX_MARKS \
-    (SIM_MAX_KEYS + 4u * SIM_MAX_ALLOCATORS + 2u * SIM_MAX_FREERS + SIM_MAX_MUST_REACH)
-
 /* Keys are plain, and names legal, if they have no others. */
 #define SIM_NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
@@ -42,14 +37,17 @@ struct sim_mark {
     struct sim_place place;
 };
 
+struct sim_kind;
+
 struct sim_text {
     const char *name; /* what messages call it */
     const char *octets;
     size_t length;
     char *error; /* where complaints go */
     size_t error_size;
-    struct sim_mark marks[SIM_MAX_MARKS];
-    unsigned marks_count;
+    const struct sim_kind *kind; /* what the key `kind` says; NULL before it came */
+    struct sim_mark *marks;      /* as many as the schemas allow; free() releases them */
+    unsigned marks_count, marks_room;
 };
 
 /*
@@ -80,11 +78,14 @@ bool sim_complain(const struct sim_text *text, const char *path, const char *for
 /* These complain when they return false. A walk that was opened has to be closed. */
 bool sim_walk_open(struct sim_walk *walk, struct sim_text *text);
 bool sim_walk_next(struct sim_walk *walk);
+/* Remembers where the present path is. */
+bool sim_walk_mark(const struct sim_walk *walk);
 void sim_walk_close(struct sim_walk *walk);
 
 /* Where the present event starts. */
 struct sim_place sim_walk_place(const struct sim_walk *walk);
-/* Remembers where the present path is. */
-void sim_walk_mark(const struct sim_walk *walk);
+/* The mark with this path, of those from number `first` on; or NULL. */
+const struct sim_mark *sim_text_marked(const struct sim_text *text, unsigned first,
+                                       const char *path);
 
 #endif

@@ -70,7 +70,7 @@ static bool make_progress(struct shrink *shrink)
     uint32_t count = sim_world_enabled(w, steps);
     for (uint32_t i = 0; i < count; i++) {
         const struct sim_agent *agent = &w->agents[steps[i].agent];
-        if (steps[i].kind == SIM_STEP_FAULT)
+        if (sim_step_is_environment(&steps[i]))
             continue;
         size_t mark = sim_arena_mark(&w->arena);
         uint32_t made = shrink->made_count;

@@ -91,6 +91,7 @@ bool sim_step_parse(const struct sim_world *w, const char *text, struct sim_step
 
 static const char *const memories[] = {"sc", "tso", "relaxed"};
 static const char *const orders[] = {"any", "ascending", "descending"};
+static const char *const orderings[] = {"rdmap", "infiniband", "strong"};
 static const char *const words[] = {"false", "true"};
 
 /* Where the emitter's octets go. */
@@ -209,6 +210,7 @@ static bool emit_fields(yaml_emitter_t *emitter, const struct sim_trace *trace,
            emit_number(emitter, "store_buffer", trace->machine.store_buffer) &&
            emit_number(emitter, "tear", trace->machine.tear) &&
            emit_word(emitter, "dma_order", orders[trace->machine.dma_order]) &&
+           emit_word(emitter, "ordering", orderings[trace->machine.ordering]) &&
            emit_word(emitter, "private_steps", words[trace->stepping.private_steps]) &&
            emit_word(emitter, "merged_drains", words[trace->stepping.merged_drains]) &&
            emit_number(emitter, "seed", trace->seed) && emit_string(emitter, "digest", digest) &&
@@ -272,7 +274,7 @@ struct raw_trace {
     uint32_t format;
     uint64_t seed;
     char *version, *mutant, *property, *what, *scenario_name, *scenario, *digest, *checksum;
-    int memory, dma_order;
+    int memory, dma_order, ordering;
     uint32_t store_buffer, tear;
     bool private_steps, merged_drains;
     char **steps;
@@ -281,6 +283,7 @@ struct raw_trace {
 
 static const cyaml_strval_t memory_values[] = {{"sc", 0}, {"tso", 1}, {"relaxed", 2}};
 static const cyaml_strval_t order_values[] = {{"any", 0}, {"ascending", 1}, {"descending", 2}};
+static const cyaml_strval_t ordering_values[] = {{"rdmap", 0}, {"infiniband", 1}, {"strong", 2}};
 static const cyaml_schema_value_t step_value = {
     CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 64)};
 
@@ -298,6 +301,9 @@ static const cyaml_schema_field_t trace_fields[] = {
     CYAML_FIELD_UINT("store_buffer", CYAML_FLAG_DEFAULT, struct raw_trace, store_buffer),
     CYAML_FIELD_UINT("tear", CYAML_FLAG_DEFAULT, struct raw_trace, tear),
     CYAML_FIELD_ENUM("dma_order", CYAML_FLAG_STRICT, struct raw_trace, dma_order, order_values, 3),
+    /* Older traces have none; that is the first. */
+    CYAML_FIELD_ENUM("ordering", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct raw_trace,
+                     ordering, ordering_values, 3),
     CYAML_FIELD_BOOL("private_steps", CYAML_FLAG_DEFAULT, struct raw_trace, private_steps),
     CYAML_FIELD_BOOL("merged_drains", CYAML_FLAG_DEFAULT, struct raw_trace, merged_drains),
     CYAML_FIELD_UINT("seed", CYAML_FLAG_DEFAULT, struct raw_trace, seed),
@@ -384,7 +390,8 @@ static struct sim_trace *take_over(struct raw_trace *raw, uint64_t digest)
         .machine = {.memory = (enum sim_memory)raw->memory,
                     .store_buffer = raw->store_buffer,
                     .tear = raw->tear,
-                    .dma_order = (enum sim_dma_order)raw->dma_order},
+                    .dma_order = (enum sim_dma_order)raw->dma_order,
+                    .ordering = (enum sim_ordering)raw->ordering},
         .stepping = {.private_steps = raw->private_steps, .merged_drains = raw->merged_drains},
         .property = raw->property,
         .what = raw->what,

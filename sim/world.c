@@ -2,12 +2,14 @@
 #include "sim/world.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/ring_world.h"
+#include "sim/kind.h"
+#include "sim/rnic_build.h"
 
 #define ARENA_OCTETS (UINT64_C(256) << 20)
 
@@ -19,6 +21,9 @@ const struct sim_checker sim_always[] = {
     {.property = "bounded-poll", .says = "a poll comes to its end within its bound of accesses"},
     {.property = "pure-poll",
      .says = "a poll that is run again comes again to the access it was left before"},
+    {.property = "buffer-in-flight",
+     .says =
+         "from its posting until its completion is polled, a CPU leaves a buffer to the device"},
 };
 const uint32_t sim_always_count = sizeof sim_always / sizeof *sim_always;
 
@@ -28,6 +33,8 @@ bool sim_world_step(struct sim_world *w, const struct sim_step *step)
     sim_arena_begin(&w->arena);
     w->effect = false;
     agent->ops->run(agent, step);
+    if (w->rnics)
+        rnic_settle(w);
     sim_arena_commit(&w->arena);
 #ifdef SIM_REHASH
     const char *untouched = sim_arena_check(&w->arena);
@@ -86,7 +93,7 @@ bool sim_world_quiescent(struct sim_world *w)
     void (*observer)(void *, const struct sim_access *) = w->observe;
     w->observe = NULL;
     for (uint32_t i = 0; i < count && quiescent; i++) {
-        if (steps[i].kind == SIM_STEP_FAULT)
+        if (sim_step_is_environment(&steps[i]))
             continue;
         if (step_has_effect(w, steps[i]))
             quiescent = false;
@@ -180,6 +187,7 @@ bool sim_footprints_disjoint(const struct sim_footprint *a, const struct sim_foo
 struct sim_world *sim_world_new(const struct sim_scenario *scenario,
                                 const struct sim_stepping *stepping, char *error, size_t size)
 {
+    const struct sim_kind *kind = sim_kind_of(scenario);
     struct sim_world *w = calloc(1, sizeof *w);
     if (!w) {
         snprintf(error, size, "no memory for a world");
@@ -187,6 +195,8 @@ struct sim_world *sim_world_new(const struct sim_scenario *scenario,
     }
     w->scenario = scenario;
     w->stepping = *stepping;
+    w->reach_names = kind->reach_names;
+    w->reach_count = kind->reach_count;
     int failed = sim_arena_open(&w->arena, ARENA_OCTETS);
     if (failed) {
         snprintf(error, size, "cannot map the arena at %#llx: %s",
@@ -194,8 +204,13 @@ struct sim_world *sim_world_new(const struct sim_scenario *scenario,
         free(w);
         return NULL;
     }
-    if (sim_ring_world_build(w) != 0) {
-        snprintf(error, size, "no memory for the world of this scenario");
+    failed = kind->build(w);
+    if (failed) {
+        if (failed == -ENOMEM)
+            snprintf(error, size, "no memory for the world of this scenario");
+        else
+            snprintf(error, size, "a world of kind %s cannot be built: %s", kind->name,
+                     strerror(-failed));
         sim_world_free(w);
         return NULL;
     }
@@ -209,6 +224,7 @@ void sim_world_free(struct sim_world *w)
 {
     if (!w)
         return;
+    rnic_free_all(w);
     sim_arena_close(&w->arena);
     free(w->kind);
     free(w);

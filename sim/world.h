@@ -13,15 +13,16 @@
 #include <stdint.h>
 
 #include "net/mem.h"
+#include "net/rdma.h"
 #include "sim/arena.h"
 #include "sim/scenario.h"
 
-#define SIM_MAX_AGENTS 16u
-#define SIM_MAX_STEPS 1280u /* enabled in one state: ring_world.c shows that it suffices */
-#define SIM_MAX_CHECKERS 16u
-#define SIM_MAX_REACH 16u
+#define SIM_MAX_AGENTS 24u
+#define SIM_MAX_STEPS 2048u /* enabled in one state: ring_world.c, rnic.c show that it suffices */
+#define SIM_MAX_CHECKERS 32u
+#define SIM_MAX_REACH 32u
 #define SIM_MAX_FOOTPRINT 32u
-#define SIM_MAX_PRIVATE 4096u /* octets of an agent's private state */
+#define SIM_MAX_PRIVATE 32768u /* octets of an agent's private state */
 
 enum sim_step_kind {
     SIM_STEP_CHOOSE = 1, /* begin what `arg` names, and make the first access */
@@ -29,6 +30,26 @@ enum sim_step_kind {
     SIM_STEP_PIECE,      /* move piece `piece` of the read or write the agent stands before */
     SIM_STEP_DRAIN,      /* entry `queue` of the store buffer becomes visible */
     SIM_STEP_FAULT,      /* agent `queue` dies */
+    SIM_STEP_EXPIRE,     /* of a CPU: its timer `queue` expires */
+
+    /*
+     * Of an RNIC (sim/rnic.h). `queue` is its connection end; `piece` a place in one of its queues:
+     * of messages on the way to it (place), of READs and atomics of its peer (read, atomic); `arg`
+     * a piece of memory (gather, place, read).
+     */
+    SIM_STEP_FETCH,    /* the next WQE is snapshotted */
+    SIM_STEP_GATHER,   /* reads a piece of local memory for the message being made */
+    SIM_STEP_EMIT,     /* that message leaves for the wire */
+    SIM_STEP_PLACE,    /* writes a piece of a message that arrives into memory */
+    SIM_STEP_DELIVER,  /* the first message on the way has its effect */
+    SIM_STEP_READ,     /* reads a piece of memory for a READ of the peer */
+    SIM_STEP_ATOMIC,   /* executes an atomic of the peer, or its first or second half */
+    SIM_STEP_REPLY,    /* the response to a READ or atomic leaves for the wire */
+    SIM_STEP_COMPLETE, /* a completion of the send queue */
+    SIM_STEP_CONNECT,  /* a request for a connection, or the answer to it, arrives */
+    SIM_STEP_NOTICE,   /* the end notices that the connection ends: DISCONNECTED */
+    SIM_STEP_FLUSH,    /* its engine stops, and what is posted completes FLUSHED */
+    SIM_STEP_KINDS,
 };
 
 /* A trace is a list of these. */
@@ -38,6 +59,26 @@ struct sim_step {
     uint8_t queue;
     uint8_t piece;
     uint32_t arg;
+};
+
+/* Steps of the environment: a world is quiescent whether or not one is enabled. */
+static inline bool sim_step_is_environment(const struct sim_step *step)
+{
+    return step->kind == SIM_STEP_FAULT || step->kind == SIM_STEP_EXPIRE;
+}
+
+/* What a step costs in a timed run: a class; the cost model says how much. */
+enum sim_cost {
+    SIM_COST_NONE, /* faults, timers */
+    SIM_COST_CPU,
+    SIM_COST_DOORBELL,
+    SIM_COST_WQE_FETCH,
+    SIM_COST_DMA_READ,
+    SIM_COST_DMA_WRITE,
+    SIM_COST_ATOMIC,
+    SIM_COST_PACKET,
+    SIM_COST_CQE,
+    SIM_COST_CONTROL, /* connections */
 };
 
 /* What a step did to memory, for traces, charts and checkers. */
@@ -51,6 +92,42 @@ enum sim_access_kind {
     SIM_CHOSEN, /* value: the argument */
     SIM_RESULT, /* a poll ended; value: its result */
     SIM_DIED,
+
+    /* Of net/rdma.h and RNICs; `conn` and `op` are valid, and what is in brackets. */
+    SIM_POST,          /* work requests are posted [value: how many; op RDMA_RECV: receives] */
+    SIM_RING,          /* their doorbell is seen by the RNIC [as POST] */
+    SIM_POLL,          /* a completion queue is polled [value: completions taken] */
+    SIM_POLLED,        /* one of them [op, status; value: wr_id; octets: length] */
+    SIM_EVENT,         /* events are looked for [op: enum rdma_event_kind, or 0] */
+    SIM_CALL,          /* another call [op: enum sim_call; value: its result] */
+    SIM_FETCH,         /* a WQE is snapshotted */
+    SIM_GATHER,        /* [at, octets, value] */
+    SIM_EMIT,          /* [octets: payload; response: of a READ or atomic] */
+    SIM_PLACE,         /* [at, octets, value] */
+    SIM_DELIVER,       /* [octets; status, unless it was OK; response] */
+    SIM_READ_REMOTE,   /* [at, octets, value] */
+    SIM_ATOMIC_REMOTE, /* [at, octets, value, old] */
+    SIM_ATOMIC_BEGUN,  /* its word is read, not yet written [at, octets, old] */
+    SIM_COMPLETE,      /* [status; value: wr_id] */
+    SIM_CONNECT,       /* [op: enum rdma_event_kind that it raises] */
+    SIM_NOTICE,
+    SIM_FLUSH,  /* [value: completions FLUSHED] */
+    SIM_EXPIRE, /* [value: timer] */
+    SIM_CUT,    /* [value: link] */
+};
+
+/* SIM_CALL */
+enum sim_call {
+    SIM_CALL_CONNECT,
+    SIM_CALL_ACCEPT,
+    SIM_CALL_REJECT,
+    SIM_CALL_DISCONNECT,
+    SIM_CALL_DESTROY,
+    SIM_CALL_TIMER,
+    SIM_CALL_REG,
+    SIM_CALL_DEREG,
+    SIM_CALL_ARM,
+    SIM_CALLS,
 };
 
 /* Reached in any kind of world; the kind's own follow. */
@@ -65,6 +142,12 @@ struct sim_access {
     bool buffered;     /* STORE: not visible yet */
     uint64_t value;    /* loaded, stored, or what an atomic left; octets as in memory */
     uint64_t old;      /* ATOMIC: from before */
+
+    uint32_t cpu; /* from SIM_POST on: the agent whose connection it is */
+    uint32_t conn;
+    uint32_t op; /* enum rdma_op, unless the kind says otherwise */
+    uint8_t status;
+    bool response;
 };
 
 /* A write that becomes visible now. `at` already holds the new octets. */
@@ -75,6 +158,24 @@ struct sim_write {
     const char *old; /* the octets from before */
 };
 
+/* A message between RNICs, as checkers see it. */
+struct sim_message {
+    enum { SIM_SENT, SIM_DELIVERED } phase;
+    uint32_t link; /* sim_rnic_link() */
+    uint32_t from; /* CPU agents, by whose connection it goes */
+    uint32_t to;
+    uint32_t op;    /* enum rdma_op of the work request */
+    uint8_t status; /* DELIVERED: enum rdma_status; not OK: it had no effect, and the link ends */
+    bool response;  /* to a READ or atomic; else the message of the work request itself */
+    uint16_t flags; /* enum rdma_flag of the work request */
+    const void *payload; /* SEND, WRITE, response; valid during the call */
+    uint32_t length;     /* octets of it; of a READ request, those wanted */
+    uint32_t stag;
+    uint64_t remote_to;
+    uint32_t imm;   /* immediate or STag to invalidate */
+    uint64_t wr_id; /* DELIVERED, when it took a receive: that one's */
+};
+
 struct sim_world;
 
 /* A property, judged from memory, the wire and ghost records; calls nothing in ref/. */
@@ -83,6 +184,7 @@ struct sim_checker {
     const char *says; /* one sentence: what holds while it is silent */
     void (*wrote)(struct sim_world *w, const struct sim_write *write);
     void (*event)(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t value);
+    void (*message)(struct sim_world *w, const struct sim_message *message);
     void (*quiescent)(struct sim_world *w);
 };
 
@@ -91,7 +193,10 @@ extern const struct sim_checker sim_always[];
 extern const uint32_t sim_always_count;
 
 struct sim_agent {
-    struct mem mem; /* first: the agent is found from the handle */
+    struct mem mem;            /* first: the agent is found from the handle */
+    struct rdma rdma;          /* of a CPU that is attached to an RNIC */
+    struct sim_handle *handle; /* the same, in sim/rnic_state.h; else NULL */
+    struct sim_rnic *rnic;     /* of an RNIC; else NULL */
     const struct sim_agent_ops *ops;
     struct sim_world *world;
     const char *name;
@@ -103,16 +208,14 @@ struct sim_agent {
     struct sim_segment *segment;
 };
 
-/*
- * What kinds of agents do. Steps of kind FAULT are the environment's: a world is quiescent whether
- * or not one is enabled.
- */
+/* What kinds of agents do. */
 struct sim_agent_ops {
     /* Appends the enabled steps to out; returns how many (never above SIM_MAX_STEPS in sum). */
     uint32_t (*enabled)(const struct sim_agent *agent, struct sim_step *out);
     void (*run)(struct sim_agent *agent, const struct sim_step *step);
     /* Is the agent between two polls, with nothing read, buffered or half moved? */
     bool (*at_rest)(const struct sim_agent *agent);
+    enum sim_cost (*cost)(const struct sim_agent *agent, const struct sim_step *step);
 };
 
 struct sim_range {
@@ -144,6 +247,8 @@ struct sim_world_ops {
     void (*wrote)(struct sim_world *w, const struct sim_write *write);
     /* A published event of a program took effect (sim_cpu_publish). */
     void (*published)(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t value);
+    /* A message left for the wire or was delivered (after the checkers looked); may be NULL. */
+    void (*message)(struct sim_world *w, const struct sim_message *message);
     /* Are requests open? Then `why` (size octets) says which. Asked in quiescent states. */
     bool (*open_requests)(struct sim_world *w, char *why, size_t size);
     /* Words for an access, for one trace line. */
@@ -156,6 +261,8 @@ struct sim_world {
     const struct sim_scenario *scenario;
     void *kind; /* of the kind of world, not in the arena, constant after set-up */
     struct sim_stepping stepping;
+    struct sim_rnics *rnics; /* all that is constant of RNICs and handles, or NULL */
+    bool direct;             /* a call of net/rdma.h outside a poll runs all RNICs to rest */
 
     struct sim_agent agents[SIM_MAX_AGENTS];
     uint32_t agents_count;
@@ -179,11 +286,14 @@ struct sim_world {
     void *observe_context;
 
     /* The poll being re-executed. */
+    struct sim_agent *polling; /* whose it is; NULL outside polls */
+    bool shown;                /* the running step has let others see something of this agent */
     jmp_buf stop;
     uint32_t cursor;    /* accesses repeated so far */
     uint32_t allowance; /* enum sim_allowance, in cpu.c */
     uint32_t piece;
     uint32_t poll_accesses; /* results of the poll that ended last */
+    uint32_t polls;         /* begun in the running step */
     /* The agent's private state at the start of the poll. */
     _Alignas(8) char rollback[SIM_MAX_PRIVATE];
 };

@@ -25,16 +25,14 @@ static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t 
 }
 
 /* A block that appears in a slot must come from the free that holds it, and be bound nowhere. */
-static void wrote(struct sim_world *w, const struct sim_write *write)
+static void slot_wrote(struct sim_world *w, const char *slot, const struct sim_write *write)
 {
     const struct sim_ring_world *ring = sim_ring_of(w);
-    const char *slot = sim_ring_slot_at(ring, write->at);
-    if (!slot || write->octets != 8)
-        return;
     uint32_t index = sim_ring_block_at(ring, sim_ring_offset(ring, slot));
     if (index == RING_NO_BLOCK)
         return;
-    expect(w, index, RING_FREEING, write->agent, "puts into the ring");
+    bool unbound = ring->held_may_return && ring->ghost->blocks[index].place == RING_HELD;
+    expect(w, index, unbound ? RING_HELD : RING_FREEING, write->agent, "puts into the ring");
     for (uint32_t i = 0; i < ring->entry_count; i++) {
         const char *entry = ring->table + 16u * i;
         if ((sim_ring_entry_flags(entry) & 1) &&
@@ -43,6 +41,13 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
                         "block %u is in the ring while entry %u is VALID and names it",
                         ring->first_block + index, i);
     }
+}
+
+static void wrote(struct sim_world *w, const struct sim_write *write)
+{
+    const char *slot = sim_ring_slot_at(sim_ring_of(w), write->at);
+    if (slot && write->octets == 8)
+        slot_wrote(w, slot, write);
 }
 
 const struct sim_checker sim_check_block_once = {

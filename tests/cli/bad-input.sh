@@ -53,7 +53,7 @@ refused --json explore ../in/small.yaml --json=yes
 refused --max explore ../in/small.yaml --max 1000 # which of three?
 
 for option in mode seed runs pct-depth max-states max-seconds max-memory memory store-buffer tear \
-    dma-order execution mutant trace; do
+    dma-order ordering execution mutant trace; do
     refused "--$option" explore ../in/small.yaml "--$option"
 done
 for option in until msc; do
@@ -81,6 +81,7 @@ exhaustive mode exhaustiv
 exhaustive memory TSO x86
 exhaustive tear 16 4x
 exhaustive dma-order up
+exhaustive ordering any RDMAP
 exhaustive execution chain
 exhaustive mutant frobnicate ../kbtp
 replay until 0 -1 x 4294967296
@@ -90,6 +91,7 @@ refused --runs explore ../in/small.yaml --runs 5
 refused --runs explore ../in/small.yaml --mode exhaustive --runs 5
 refused --pct-depth explore ../in/small.yaml --mode random --pct-depth 2
 refused --check-commute explore ../in/small.yaml --mode random --check-commute
+refused '--ordering: ../in/small.yaml is of kind ring' explore ../in/small.yaml --ordering strong
 
 # ---- files that are nothing of the kind ------------------------------------------------------
 
@@ -131,8 +133,9 @@ rm ../in/zeros ../in/letters
 
 # ---- scenarios with a mistake ----------------------------------------------------------------
 
+original=../in/small.yaml
 spoiled() { # PLACE KEY SED-SCRIPT: the scenario, changed, is refused naming place and key
-    sed "$3" ../in/small.yaml >../in/spoiled.yaml
+    sed "$3" "$original" >../in/spoiled.yaml
     refused "spoiled.yaml:$1: $2: " explore ../in/spoiled.yaml
 }
 
@@ -163,6 +166,41 @@ spoiled 10:1 must_reach '10s/\[.*\]/deferral/'
 spoiled 10:17 'must_reach[0]' '10s/\[/\&a [*a, /' # an alias
 spoiled 11:1 scenario '$a---\nkind: ring'
 spoiled 2:1 scenario '2s/^/\t/'
+
+spoiled 5:1 allocators '1s/ring/protocol/' # is of the other kind
+
+cat >../in/protocol.yaml <<'END'
+kind: protocol
+slots: 4
+blocks: 4
+handles: 2
+workers: [{name: W0}]
+initiators:
+  - {name: Y, workers: [W0], quota: 2, program: [{op: free, handle: 0, after: X.2}]}
+  - name: X
+    workers: [W0]
+    quota: 2
+    program:
+      - {op: alloc_store, handle: 0}
+      - {op: load, handle: Y.1, expect: [OK, LOST]}
+must_reach: [in-doubt]
+END
+original=../in/protocol.yaml
+spoiled 1:1 kind '1s/protocol/protokoll/'
+spoiled 5:1 workers '1s/protocol/ring/'
+spoiled 1:1 handles '/^handles/d'
+spoiled 4:1 handles '4s/2/65/'
+spoiled 5:12 'workers[0].name' '5s/W0/target-rnic/'
+spoiled 9:15 'initiators[1].workers[0]' '9s/W0/W1/'
+spoiled 10:5 'initiators[1].quota' '10s/2/3/'
+spoiled 12:10 'initiators[1].program[0].op' '12s/alloc_store/allocate/'
+spoiled 12:9 'initiators[1].program[0].handle' '12s/, handle: 0//'
+spoiled 13:20 'initiators[1].program[1].handle' '13s/Y.1/Y.2/'
+spoiled 13:42 'initiators[1].program[1].expect[0]' '13s/OK/Ok/'
+spoiled 13:33 'initiators[1].program[1].seal' '13s/expect.*]/seal: true/'
+spoiled 7:72 'initiators[0].program[0].after' '13s/load/load, after: Y.1/' # a circle
+spoiled 14:14 'must_reach[0]' '14s/in-doubt/crash/'
+spoiled 15:1 quota '$aquota: 4'
 
 # ---- traces that are damaged -----------------------------------------------------------------
 

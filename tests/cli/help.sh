@@ -47,7 +47,7 @@ for command in explore replay; do
         check "$option is known" lacks "$err" 'there is no option'
     done <options
 done
-for option in mode seed max-states max-seconds max-memory execution memory tear dma-order \
+for option in mode seed max-states max-seconds max-memory execution memory tear dma-order ordering \
     check-commute mutant trace json; do
     says explore "--$option"
 done

@@ -14,7 +14,7 @@ def text: type == "string" and length > 0;
 if length != 1 then "\(length) objects" else
     .[0] | . as $o | (.result == "violation") as $violated |
     (["scenario", "mode", "execution", "seed", "result", "property", "reached", "states",
-      "transitions", "depth_max", "states_per_s", "seconds", "trace", "trace_steps", "digest"] -
+      "transitions", "depth_max", "states_per_s", "seconds", "trace", "trace_steps", "digest", "ordering"] -
      keys | .[] | "no key \(.)"),
     (("scenario", "mode", "execution") | select($o[.] | text | not)),
     (("seed", "states", "transitions", "depth_max") | select($o[.] | count | not)),
@@ -48,7 +48,7 @@ race=$SOURCE/scenarios/races/deferred-free.yaml
 
 json 0 '.result == "ok" and .scenario == "small.yaml" and .mode == "exhaustive" and
     .execution == "software" and .seed == 1 and .states > 1000 and .transitions > .states and
-    .trace == null and (.reached | keys == ["deferral"] and .deferral > 0)' \
+    .trace == null and .ordering == null and (.reached | keys == ["deferral"] and .deferral > 0)' \
     small.yaml --trace unused
 check 'no trace when nothing is wrong' [ ! -e unused ]
 

@@ -46,6 +46,58 @@
     "freers: [{name: 1}, {name: fifteen_letters}]\n" \
     "must_reach: [deferral, 'ring-wrap', \"wait\"]\n"
 
+/* The same of kind protocol: lines 1 to 5, two for the initiators, four for X, its requests. */
+#define PROTOCOL_HEAD \
+    "kind: protocol\nslots: 4\nblocks: 4\nhandles: 2\nworkers: [{name: W0}, {name: W1}]\n"
+#define PROTOCOL_Y \
+    "initiators:\n" \
+    "  - {name: Y, workers: [W1], quota: 1, program: [{op: load, handle: 0}, " \
+    "{op: free, handle: 1}]}\n"
+#define PROTOCOL_X "  - name: X\n    workers: [W0, W1]\n    quota: 2\n    program:\n"
+#define PROTOCOL_MINIMAL PROTOCOL_HEAD PROTOCOL_Y PROTOCOL_X "      - {op: store, handle: 0}\n"
+
+#define EVERY_PROTOCOL_KEY \
+    "kind: protocol\n" \
+    "title: every key\n" \
+    "memory: relaxed\n" \
+    "store_buffer: 2\n" \
+    "tear: 4\n" \
+    "dma_order: descending\n" \
+    "ordering: strong\n" \
+    "slots: 8\n" \
+    "blocks: 6\n" \
+    "first_block: 100\n" \
+    "block_size: 32\n" \
+    "first_ticket: 0xFFFFFFFE\n" \
+    "first_generation: 65535\n" \
+    "counters: unmasked\n" \
+    "address_le: true\n" \
+    "handles: 3\n" \
+    "credits: 4\n" \
+    "max_inline: 24\n" \
+    "workers: [{name: W0}, {name: ten_letter}]\n" \
+    "initiators:\n" \
+    "  - name: X\n" \
+    "    workers: [ten_letter, W0, W0]\n" \
+    "    quota: 4\n" \
+    "    depth: 3\n" \
+    "    reconnects: 2\n" \
+    "    program:\n" \
+    "      - {op: alloc_store, handle: 2, length: 24, seal: true, inline: true}\n" \
+    "      - {op: store, handle: Y.1, length: 0x2000, invalidate: true, expect: [TOO_LARGE]}\n" \
+    "      - {op: load, handle: 1.2, after: 1.2, allow_unsealed: true, generation: stale,\n" \
+    "         invalidate: true, expect: [STALE_GENERATION, NOT_VALID, LOST]}\n" \
+    "      - {op: free, handle: outside, after: X.2, generation: current}\n" \
+    "      - {op: goodbye, release: true, after: Y.1}\n" \
+    "  - {name: Y, workers: [W0], quota: 0, program: [{op: free, handle: 0}]}\n" \
+    "  - name: 1\n" \
+    "    workers: [W0]\n" \
+    "    quota: 2\n" \
+    "    program: [{op: load, handle: 0, length: 0}, {op: free, handle: X.0, after: X.1}]\n" \
+    "losses: 4\n" \
+    "stops: 2\n" \
+    "must_reach: [pinned-free, in-doubt]\n"
+
 struct refusal {
     const char *text;
     const char *expected;

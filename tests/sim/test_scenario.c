@@ -60,11 +60,11 @@ static void check_settings(const struct sim_scenario *s, const struct sim_scenar
     CU_ASSERT_EQUAL(s->block_size, expected->block_size);
     CU_ASSERT_EQUAL(s->first_ticket, expected->first_ticket);
     CU_ASSERT_EQUAL(s->first_generation, expected->first_generation);
-    CU_ASSERT_EQUAL(s->quota, expected->quota);
-    CU_ASSERT_EQUAL(s->handles, expected->handles);
-    CU_ASSERT_EQUAL(s->crashes, expected->crashes);
+    CU_ASSERT_EQUAL(s->ring.quota, expected->ring.quota);
+    CU_ASSERT_EQUAL(s->ring.handles, expected->ring.handles);
+    CU_ASSERT_EQUAL(s->ring.crashes, expected->ring.crashes);
     CU_ASSERT_EQUAL(s->counters, expected->counters);
-    CU_ASSERT_EQUAL(s->free_completes, expected->free_completes);
+    CU_ASSERT_EQUAL(s->ring.free_completes, expected->ring.free_completes);
     CU_ASSERT_EQUAL(s->addr_le, expected->addr_le);
 }
 
@@ -84,19 +84,19 @@ static void test_defaults(void)
                           .block_size = 4294983680,
                           .first_ticket = 0,
                           .first_generation = 1,
-                          .quota = 3,
-                          .handles = 0,
-                          .crashes = 0,
+                          .ring.quota = 3,
+                          .ring.handles = 0,
+                          .ring.crashes = 0,
                           .counters = SIM_COUNTERS_MASKED,
-                          .free_completes = SIM_FREE_COMPLETES_DEFERRED,
+                          .ring.free_completes = SIM_FREE_COMPLETES_DEFERRED,
                           .addr_le = false,
                       });
-    CU_ASSERT_EQUAL_FATAL(s->allocators_count, 1);
-    CU_ASSERT_STRING_EQUAL(s->allocators[0].name, "X");
-    CU_ASSERT_EQUAL(s->allocators[0].agent, SIM_AGENT_CPU);
-    CU_ASSERT_EQUAL(s->allocators[0].allocations, 2);
-    CU_ASSERT_EQUAL_FATAL(s->freers_count, 1);
-    CU_ASSERT_STRING_EQUAL(s->freers[0].name, "target");
+    CU_ASSERT_EQUAL_FATAL(s->ring.allocators_count, 1);
+    CU_ASSERT_STRING_EQUAL(s->ring.allocators[0].name, "X");
+    CU_ASSERT_EQUAL(s->ring.allocators[0].agent, SIM_AGENT_CPU);
+    CU_ASSERT_EQUAL(s->ring.allocators[0].allocations, 2);
+    CU_ASSERT_EQUAL_FATAL(s->ring.freers_count, 1);
+    CU_ASSERT_STRING_EQUAL(s->ring.freers[0].name, "target");
     CU_ASSERT_EQUAL(s->must_reach_count, 0);
     sim_scenario_free(s);
     sim_scenario_free(NULL);
@@ -119,23 +119,23 @@ static void test_every_key(void)
                           .block_size = 32768,
                           .first_ticket = 0xfffffffe,
                           .first_generation = 65535,
-                          .quota = 7,
-                          .handles = 3,
-                          .crashes = 1,
+                          .ring.quota = 7,
+                          .ring.handles = 3,
+                          .ring.crashes = 1,
                           .counters = SIM_COUNTERS_UNMASKED,
-                          .free_completes = SIM_FREE_COMPLETES_WRITTEN,
+                          .ring.free_completes = SIM_FREE_COMPLETES_WRITTEN,
                           .addr_le = true,
                       });
-    CU_ASSERT_EQUAL_FATAL(s->allocators_count, 2);
-    CU_ASSERT_STRING_EQUAL(s->allocators[0].name, "chain_of-X");
-    CU_ASSERT_EQUAL(s->allocators[0].agent, SIM_AGENT_RNIC);
-    CU_ASSERT_EQUAL(s->allocators[0].allocations, 1000);
-    CU_ASSERT_STRING_EQUAL(s->allocators[1].name, "Y");
-    CU_ASSERT_EQUAL(s->allocators[1].agent, SIM_AGENT_CPU);
-    CU_ASSERT_EQUAL(s->allocators[1].allocations, 16);
-    CU_ASSERT_EQUAL_FATAL(s->freers_count, 2);
-    CU_ASSERT_STRING_EQUAL(s->freers[0].name, "1");
-    CU_ASSERT_STRING_EQUAL(s->freers[1].name, "fifteen_letters");
+    CU_ASSERT_EQUAL_FATAL(s->ring.allocators_count, 2);
+    CU_ASSERT_STRING_EQUAL(s->ring.allocators[0].name, "chain_of-X");
+    CU_ASSERT_EQUAL(s->ring.allocators[0].agent, SIM_AGENT_RNIC);
+    CU_ASSERT_EQUAL(s->ring.allocators[0].allocations, 1000);
+    CU_ASSERT_STRING_EQUAL(s->ring.allocators[1].name, "Y");
+    CU_ASSERT_EQUAL(s->ring.allocators[1].agent, SIM_AGENT_CPU);
+    CU_ASSERT_EQUAL(s->ring.allocators[1].allocations, 16);
+    CU_ASSERT_EQUAL_FATAL(s->ring.freers_count, 2);
+    CU_ASSERT_STRING_EQUAL(s->ring.freers[0].name, "1");
+    CU_ASSERT_STRING_EQUAL(s->ring.freers[1].name, "fifteen_letters");
     CU_ASSERT_EQUAL_FATAL(s->must_reach_count, 3);
     CU_ASSERT_STRING_EQUAL(s->must_reach[0], "deferral");
     CU_ASSERT_STRING_EQUAL(s->must_reach[1], "ring-wrap");
@@ -174,7 +174,7 @@ static unsigned chosen(const struct sim_scenario *s, const char *key)
         return s->machine.dma_order;
     if (strcmp(key, "counters") == 0)
         return s->counters;
-    return strcmp(key, "free_completes") == 0 ? s->free_completes : s->addr_le;
+    return strcmp(key, "free_completes") == 0 ? s->ring.free_completes : s->addr_le;
 }
 
 static void test_choices(void)
@@ -199,9 +199,9 @@ static const struct number {
     {"store_buffer", offsetof(struct sim_scenario, machine.store_buffer), 1, 16},
     {"first_ticket", offsetof(struct sim_scenario, first_ticket), 0, UINT32_MAX},
     {"first_generation", offsetof(struct sim_scenario, first_generation), 1, 65535},
-    {"quota", offsetof(struct sim_scenario, quota), 0, 1000000},
-    {"handles", offsetof(struct sim_scenario, handles), 0, 64},
-    {"crashes", offsetof(struct sim_scenario, crashes), 0, 8},
+    {"quota", offsetof(struct sim_scenario, ring.quota), 0, 1000000},
+    {"handles", offsetof(struct sim_scenario, ring.handles), 0, 64},
+    {"crashes", offsetof(struct sim_scenario, ring.crashes), 0, 8},
 };
 
 static void test_numbers(void)
@@ -240,7 +240,7 @@ static void test_ring_size(void)
         struct sim_scenario *s = parse(text);
         CU_ASSERT_EQUAL(s->slots, legal[i][0]);
         CU_ASSERT_EQUAL(s->blocks, legal[i][1]);
-        CU_ASSERT_EQUAL(s->quota, s->blocks);
+        CU_ASSERT_EQUAL(s->ring.quota, s->blocks);
         sim_scenario_free(s);
     }
     static const struct refusal refusals[] = {
@@ -313,7 +313,7 @@ static void test_block_range(void)
 static void test_quota(void)
 {
     struct sim_scenario *s = parse_with("quota: none");
-    CU_ASSERT_EQUAL(s->quota, 0);
+    CU_ASSERT_EQUAL(s->ring.quota, 0);
     sim_scenario_free(s);
     refuse_with("quota: None", "4:1: quota: 'None' is not a number from 1 to 1000000, "
                                "write one, or none");
@@ -328,16 +328,19 @@ static void test_no_memory(void)
         printf("skipped: not linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc ");
         return;
     }
-    struct sim_scenario *s = NULL;
-    for (fail_at = 1; s == NULL && fail_at < 1000; fail_at++) {
-        allocations = 0;
-        s = parse_octets(every_key, sizeof every_key - 1);
-        CU_ASSERT(s != NULL || is_one_line(error_line));
+    const char *const texts[] = {every_key, EVERY_PROTOCOL_KEY};
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        struct sim_scenario *s = NULL;
+        for (fail_at = 1; s == NULL && fail_at < 1000; fail_at++) {
+            allocations = 0;
+            s = parse_octets(texts[i], strlen(texts[i]));
+            CU_ASSERT(s != NULL || is_one_line(error_line));
+        }
+        CU_ASSERT(fail_at > 10);
+        CU_ASSERT_PTR_NOT_NULL(s);
+        fail_at = 0;
+        sim_scenario_free(s);
     }
-    CU_ASSERT(fail_at > 10);
-    CU_ASSERT_PTR_NOT_NULL(s);
-    fail_at = 0;
-    sim_scenario_free(s);
 }
 
 /* ---- files ------------------------------------------------------------------------------- */

@@ -147,13 +147,14 @@ static void every_option_comes_back(void)
 {
     struct sim_trace trace = sample();
     uint32_t lost = 0;
-    for (uint32_t i = 0; i < 3 * 16 * 2 * 3 * 4; i++) {
+    for (uint32_t i = 0; i < 3 * 16 * 2 * 3 * 4 * 3; i++) {
         trace.machine.memory = (enum sim_memory)(i % 3);
         trace.machine.store_buffer = i / 3 % 16 + 1;
         trace.machine.tear = i / 48 % 2 ? 4 : 8;
         trace.machine.dma_order = (enum sim_dma_order)(i / 96 % 3);
         trace.stepping.private_steps = i / 288 % 2;
         trace.stepping.merged_drains = i / 576 % 2;
+        trace.machine.ordering = (enum sim_ordering)(i / 1152);
         lost += !comes_back(&trace);
     }
     CU_ASSERT_EQUAL(lost, 0);
@@ -529,21 +530,38 @@ static void the_error_line_fits_its_buffer(void)
 
 /* ---- whole, but not what this program writes --------------------------------------------- */
 
-/* The sample with the text `old` replaced, and the checksum made to fit. */
-static bool changed_is_refused(const char *old, const char *new)
+#define FORGED_OCTETS 4096u
+
+/* The sample with the text `old` replaced, and the checksum made to fit; its length. */
+static size_t forge(char forged[FORGED_OCTETS], const char *old, const char *new)
 {
     size_t length;
-    char *text = sample_text(&length), forged[4096];
+    char *text = sample_text(&length);
     const char *place = strstr(text, old);
     CU_ASSERT_PTR_NOT_NULL_FATAL(place);
     size_t body = (size_t)(strstr(text, "checksum:") - text);
-    int size = snprintf(forged, sizeof forged, "%.*s%s%.*s", (int)(place - text), text, new,
+    int size = snprintf(forged, FORGED_OCTETS, "%.*s%s%.*s", (int)(place - text), text, new,
                         (int)(text + body - place - (ptrdiff_t)strlen(old)), place + strlen(old));
-    CU_ASSERT_FATAL(size > 0 && (size_t)size + 64 < sizeof forged);
+    CU_ASSERT_FATAL(size > 0 && (size_t)size + 64 < FORGED_OCTETS);
     size += snprintf(forged + size, 64, "checksum: \"0x%016llx\"\n",
                      (unsigned long long)XXH64(forged, (size_t)size, 0));
     free(text);
-    return is_refused(forged, (size_t)size);
+    return (size_t)size;
+}
+
+static bool changed_is_refused(const char *old, const char *new)
+{
+    char forged[FORGED_OCTETS];
+    return is_refused(forged, forge(forged, old, new));
+}
+
+static void a_trace_without_ordering_is_read(void)
+{
+    char forged[FORGED_OCTETS];
+    struct sim_trace *trace = parse_text(forged, forge(forged, "ordering: rdmap\n", ""));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    CU_ASSERT_EQUAL(trace->machine.ordering, SIM_ORDERING_RDMAP);
+    sim_trace_free(trace);
 }
 
 static void another_format_is_refused(void)
@@ -575,6 +593,7 @@ static void values_out_of_range_are_refused(void)
     CU_ASSERT_TRUE(changed_is_refused("tear: 8", "tear: 0"));
     CU_ASSERT_TRUE(changed_is_refused("tear: 8", "tear: 16"));
     CU_ASSERT_TRUE(changed_is_refused("dma_order: any", "dma_order: none"));
+    CU_ASSERT_TRUE(changed_is_refused("ordering: rdmap", "ordering: weak"));
     CU_ASSERT_TRUE(changed_is_refused("digest: \"0x", "digest: \""));
     CU_ASSERT_TRUE(changed_is_refused("digest: \"0x", "digest: \"0xx"));
     CU_ASSERT_TRUE(changed_is_refused("digest: \"0x", "digest: \"0x1"));
@@ -749,6 +768,7 @@ int main(void)
         {"garbage is refused", garbage_is_refused},
         {"the error line fits its buffer", the_error_line_fits_its_buffer},
         {"another format is refused", another_format_is_refused},
+        {"a trace without ordering is read", a_trace_without_ordering_is_read},
         {"values out of range are refused", values_out_of_range_are_refused},
         {"every enabled step has words", every_enabled_step_has_words},
         {"every number has words", every_number_has_words},

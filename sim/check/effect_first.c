@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/check.h"
+#include "sim/protocol_world.h"
+
+static void complain(struct sim_world *w, uint32_t agent, const struct sim_told *told,
+                     const char *what)
+{
+    sim_violate(w, sim_check_effect_first.property, "%s answers %s with OK before %s",
+                w->agents[agent].name, w->scenario->protocol.initiators[told->initiator].name,
+                what);
+}
+
+static void check_bound(struct sim_world *w, uint32_t agent, const struct sim_told *told,
+                        const char *entry, const struct sim_request *request)
+{
+    const struct sim_header *header = told->header;
+    uint16_t flags = sim_ring_entry_flags(entry);
+    if (!(flags & 1) || sim_ring_entry_generation(entry) != header->generation ||
+        sim_ring_offset(sim_ring_of(w), entry) != header->block_offset ||
+        sim_ring_entry_length(entry) != request->length || header->data_length != request->length)
+        complain(w, agent, told, "the entry shows what was stored");
+    else if (request->seal != ((flags & 2) != 0))
+        complain(w, agent, told, "the entry is sealed as it was asked");
+}
+
+/* When the completion leaves, everybody can see what was done. */
+static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t tag)
+{
+    const struct sim_told *told = sim_protocol_told(w);
+    if (event != PROTOCOL_COMPLETED || !told->open || told->header->status != 0 ||
+        told->open->entry == SIM_NO_ENTRY)
+        return;
+    const struct sim_request *request = sim_protocol_request(w, (uint32_t)tag);
+    const char *entry = sim_ring_of(w)->table + 16u * told->open->entry;
+    if (request->op == SIM_REQUEST_ALLOC_STORE || request->op == SIM_REQUEST_STORE)
+        check_bound(w, agent, told, entry, request);
+    else if (request->op == SIM_REQUEST_FREE &&
+             ((sim_ring_entry_flags(entry) & 1) ||
+              sim_ring_entry_generation(entry) != told->header->generation))
+        complain(w, agent, told, "the entry is cleared");
+}
+
+const struct sim_checker sim_check_effect_first = {
+    .property = "effect-first",
+    .says = "a request is answered OK only when everybody can see what it did",
+    .event = event,
+};

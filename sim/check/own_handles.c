@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/check.h"
+#include "sim/protocol_world.h"
+
+/* Has the owner of the entry asked for this change? */
+static bool is_asked_for(const struct sim_protocol_world *p, uint32_t number, uint8_t opcode)
+{
+    const struct sim_wire_ghost *ghost = p->wire[sim_protocol_owner(p, number)];
+    if (ghost->releasing && opcode == 0x13)
+        return true;
+    for (uint32_t i = 0; i < ghost->open_count; i++)
+        if (ghost->open[i].entry == number && ghost->open[i].opcode == opcode)
+            return true;
+    return false;
+}
+
+static void wrote(struct sim_world *w, const struct sim_write *write)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    const char *entry = sim_ring_entry_at(&p->ring, write->at);
+    if (!entry || write->at != entry)
+        return;
+    uint32_t number = (uint32_t)(entry - p->ring.table) / 16;
+    bool was = sim_ring_entry_flags(write->old) & 1, is = sim_ring_entry_flags(entry) & 1;
+    uint8_t opcode = is && !was ? 0x12 : was && !is ? 0x13 : 0x11;
+    if (!is_asked_for(p, number, opcode))
+        sim_violate(w, sim_check_own_handles.property,
+                    "%s changes entry %u, of %s, who has not asked for it",
+                    w->agents[write->agent].name, number,
+                    w->scenario->protocol.initiators[sim_protocol_owner(p, number)].name);
+}
+
+static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t tag)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    const struct sim_told *told = sim_protocol_told(w);
+    (void)tag;
+    if (event != PROTOCOL_COMPLETED || !told->open || told->header->status != 0)
+        return;
+    bool own =
+        told->open->entry != SIM_NO_ENTRY &&
+        (told->open->opcode == 0x10 || sim_protocol_owner(p, told->open->entry) == told->initiator);
+    if (!own)
+        sim_violate(w, sim_check_own_handles.property,
+                    "%s answers %s with OK for a handle outside its range", w->agents[agent].name,
+                    w->scenario->protocol.initiators[told->initiator].name);
+}
+
+const struct sim_checker sim_check_own_handles = {
+    .property = "own-handles",
+    .says = "an entry changes only at the request of the initiator in whose range its handle is",
+    .wrote = wrote,
+    .event = event,
+};

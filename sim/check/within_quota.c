@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/check.h"
+#include "sim/protocol_world.h"
+
+/* A bind beyond the quota. The ghost's count is from before this write. */
+static void wrote(struct sim_world *w, const struct sim_write *write)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    const char *entry = sim_ring_entry_at(&p->ring, write->at);
+    if (!entry || write->at != entry || (sim_ring_entry_flags(write->old) & 1) ||
+        !(sim_ring_entry_flags(entry) & 1))
+        return;
+    uint32_t owner = sim_protocol_owner(p, (uint32_t)(entry - p->ring.table) / 16);
+    const struct sim_initiator *s = &w->scenario->protocol.initiators[owner];
+    if (p->wire[owner]->bound == s->quota)
+        sim_violate(w, sim_check_within_quota.property,
+                    "%s binds one block more than %s's quota, %u", w->agents[write->agent].name,
+                    s->name, s->quota);
+}
+
+static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t tag)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    const struct sim_told *told = sim_protocol_told(w);
+    (void)tag;
+    if (event != PROTOCOL_COMPLETED || told->header->status != 5)
+        return;
+    const struct sim_initiator *s = &w->scenario->protocol.initiators[told->initiator];
+    if (p->wire[told->initiator]->bound < s->quota)
+        sim_violate(w, sim_check_within_quota.property,
+                    "%s tells %s NO_SPACE, though only %u blocks of its quota, %u, are bound",
+                    w->agents[agent].name, s->name, p->wire[told->initiator]->bound, s->quota);
+}
+
+/* At rest no ticket is taken: usage is what is bound. */
+static void quiescent(struct sim_world *w)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    for (uint32_t i = 0; i < p->initiators; i++) {
+        uint32_t usage;
+        if (sim_protocol_usage(w, i, &usage) && usage != p->wire[i]->bound)
+            sim_violate(w, sim_check_within_quota.property,
+                        "the target counts a usage of %u for %s, who has %u blocks bound", usage,
+                        w->scenario->protocol.initiators[i].name, p->wire[i]->bound);
+    }
+}
+
+const struct sim_checker sim_check_within_quota = {
+    .property = "within-quota",
+    .says = "usage is what the draft counts, never exceeds the quota, and NO_SPACE means just that",
+    .wrote = wrote,
+    .event = event,
+    .quiescent = quiescent,
+};

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/protocol_agents.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sim/rnic.h"
+
+/* ---- workers ----------------------------------------------------------------------------- */
+
+static int worker_poll(struct sim_agent *agent, void *private, uint32_t argument)
+{
+    const struct kbtp_cpu cpu = {&agent->mem, &agent->rdma};
+    (void)argument;
+    return kbtp_worker_poll(private, &cpu, 1);
+}
+
+static void worker_ended(struct sim_agent *agent, void *private, uint32_t argument, int result)
+{
+    struct sim_world *w = agent->world;
+    struct kbtp_worker_look look;
+    (void)argument, (void)result;
+    if (!w->count_reached)
+        return;
+    /* What the list held at the start of the poll lies in the copy to roll back to. */
+    uint32_t before = kbtp_worker_deferred((const struct kbtp_worker *)(const void *)w->rollback);
+    kbtp_worker_look(private, &look);
+    if (look.deferred > before)
+        sim_reach(w, PROTOCOL_REACH_DEFERRAL);
+    if (look.deferred > 1 && look.deferred > before)
+        sim_reach(w, PROTOCOL_REACH_TWO_DEFERRALS);
+    if (look.deferred < before)
+        sim_reach(w, PROTOCOL_REACH_DEFERRED_WRITE);
+    if (look.tickets != 0)
+        sim_reach(w, PROTOCOL_REACH_WAIT);
+    if (look.reads + look.loads > 1)
+        sim_reach(w, PROTOCOL_REACH_PIPELINED);
+    if (look.hellos != 0)
+        sim_reach(w, PROTOCOL_REACH_HELLO_HELD);
+}
+
+static uint32_t no_choices(const struct sim_agent *agent, const void *private,
+                           uint32_t out[SIM_MAX_CHOICES])
+{
+    (void)agent, (void)private, (void)out;
+    return 0;
+}
+
+static void begin_nothing(struct sim_agent *agent, void *private, uint32_t argument)
+{
+    (void)agent, (void)private, (void)argument;
+}
+
+static bool always_due(const void *private)
+{
+    (void)private;
+    return true;
+}
+
+const struct sim_program protocol_worker_program = {
+    .max_accesses = 128, /* and a block more, see sim_protocol_world_build() */
+    .poll = worker_poll,
+    .ended = worker_ended,
+    .choices = no_choices,
+    .begin = begin_nothing,
+    .due = always_due,
+};
+
+/* ---- initiators: what they ask ----------------------------------------------------------- */
+
+static const struct sim_initiator *program_of(const struct sim_agent *agent)
+{
+    return &agent->world->scenario->protocol
+                .initiators[sim_protocol_initiator(agent->world, agent->index)];
+}
+
+/* What its last completion for this handle said, or 0. */
+static uint16_t known_generation(const struct sim_initiator *s, const struct protocol_initiator *it,
+                                 uint32_t request)
+{
+    for (uint32_t i = request; i-- > 0;)
+        if (it->generations[i] != 0 && s->program[i].owner == s->program[request].owner &&
+            s->program[i].handle == s->program[request].handle)
+            return it->generations[i];
+    return 0;
+}
+
+static uint16_t generation_for(const struct sim_initiator *s, const struct protocol_initiator *it,
+                               uint32_t request)
+{
+    uint16_t known = known_generation(s, it, request);
+    switch (s->program[request].generation) {
+    case SIM_GENERATION_CURRENT:
+        return known;
+    case SIM_GENERATION_STALE:
+        return known > 0x8000 ? known - 0x4000 : known + 0x4000;
+    default:
+        return 0;
+    }
+}
+
+static uint16_t flags_for(const struct sim_request *request)
+{
+    return (uint16_t)((request->inline_data ? KBTP_FLAG_INLINE : 0) |
+                      (request->seal ? KBTP_FLAG_SEAL : 0) |
+                      (request->allow_unsealed ? KBTP_FLAG_ALLOW_UNSEALED : 0) |
+                      (request->invalidate ? KBTP_FLAG_INVALIDATE : 0));
+}
+
+static int submit(struct sim_agent *agent, struct protocol_initiator *it, uint32_t number)
+{
+    static const uint8_t opcodes[] = {[SIM_REQUEST_LOAD] = KBTP_OP_LOAD,
+                                      [SIM_REQUEST_STORE] = KBTP_OP_STORE,
+                                      [SIM_REQUEST_ALLOC_STORE] = KBTP_OP_ALLOC_STORE,
+                                      [SIM_REQUEST_FREE] = KBTP_OP_FREE};
+    const struct kbtp_cpu cpu = {&agent->mem, &agent->rdma};
+    struct protocol_world *p = protocol_world_of(agent->world);
+    const struct sim_initiator *s = program_of(agent);
+    const struct sim_request *request = &s->program[number];
+    if (request->op == SIM_REQUEST_GOODBYE)
+        return kbtp_initiator_goodbye(it->library, &cpu, request->release);
+    uint32_t owner = request->owner == SIM_NOBODY ? p->view.initiators : request->owner;
+    const struct rdma_region *region =
+        &p->regions[sim_protocol_initiator(agent->world, agent->index)][number];
+    struct kbtp_operation operation = {.handle = SIM_PROTOCOL_FIRST_HANDLE +
+                                                 owner * p->view.handles + request->handle,
+                                       .data = region->addr,
+                                       .length = request->length,
+                                       .generation = generation_for(s, it, number),
+                                       .flags = flags_for(request),
+                                       .opcode = opcodes[request->op]};
+    if (!request->inline_data && request->op != SIM_REQUEST_FREE) {
+        operation.stag = region->stag;
+        operation.tagged_offset = region->base_to;
+    }
+    return kbtp_initiator_submit(it->library, &cpu, &operation, number);
+}
+
+static int initiator_poll(struct sim_agent *agent, void *private, uint32_t argument)
+{
+    const struct kbtp_cpu cpu = {&agent->mem, &agent->rdma};
+    struct protocol_initiator *it = private;
+    switch (argument >> 16) {
+    case CHOICE_CONNECT:
+        return kbtp_initiator_connect(it->library, &cpu);
+    case CHOICE_SUBMIT:
+        return submit(agent, it, argument & 0xffff);
+    default:
+        return kbtp_initiator_poll(it->library, &cpu, &it->outcome, 1);
+    }
+}
+
+/* ---- initiators: what they may do -------------------------------------------------------- */
+
+static bool is_finished(const struct sim_initiator *s, const struct protocol_initiator *it)
+{
+    return it->next == s->program_count && kbtp_initiator_outstanding(it->library) == 0;
+}
+
+static bool may_connect(const struct sim_initiator *s, const struct protocol_initiator *it)
+{
+    return kbtp_initiator_state(it->library) == KBTP_INITIATOR_DOWN && !is_finished(s, it) &&
+           (!it->was_ready || it->reconnects < s->reconnects);
+}
+
+/* The request that another one waits for, or NULL. */
+static struct sim_request_ghost *awaited(const struct sim_world *w,
+                                         const struct sim_request *request)
+{
+    struct sim_protocol_world *p = sim_protocol_of(w);
+    if (request->after_initiator == SIM_NOBODY)
+        return NULL;
+    return &p->requests[p->first_tag[request->after_initiator] + request->after_request];
+}
+
+static bool may_submit(const struct sim_agent *agent, const struct sim_initiator *s,
+                       const struct protocol_initiator *it)
+{
+    if (it->next == s->program_count || it->goodbye)
+        return false;
+    const struct sim_request *request = &s->program[it->next];
+    const struct sim_request_ghost *before = awaited(agent->world, request);
+    uint32_t outstanding = kbtp_initiator_outstanding(it->library);
+    if (before && before->outcomes == 0)
+        return false;
+    if (request->op == SIM_REQUEST_GOODBYE)
+        return kbtp_initiator_state(it->library) == KBTP_INITIATOR_READY && outstanding == 0;
+    return outstanding < s->depth && kbtp_initiator_credits(it->library) != 0;
+}
+
+static uint32_t initiator_choices(const struct sim_agent *agent, const void *private,
+                                  uint32_t out[SIM_MAX_CHOICES])
+{
+    const struct protocol_initiator *it = private;
+    const struct sim_initiator *s = program_of(agent);
+    uint32_t count = 0;
+    if (may_connect(s, it))
+        out[count++] = CHOICE(CHOICE_CONNECT, 0);
+    if (may_submit(agent, s, it))
+        out[count++] = CHOICE(CHOICE_SUBMIT, it->next);
+    if (kbtp_initiator_state(it->library) != KBTP_INITIATOR_DOWN)
+        out[count++] = CHOICE(CHOICE_POLL, 0);
+    return count;
+}
+
+static void initiator_begin(struct sim_agent *agent, void *private, uint32_t argument)
+{
+    struct protocol_initiator *it = private;
+    struct sim_world *w = agent->world;
+    if (argument >> 16 == CHOICE_CONNECT) {
+        it->reconnects += it->was_ready;
+        it->was_ready = 0;
+    }
+    if (argument >> 16 != CHOICE_SUBMIT)
+        return;
+    const struct sim_request *request = &program_of(agent)->program[it->next++];
+    const struct sim_request_ghost *before = awaited(w, request);
+    if (before) /* it rests on this */
+        sim_ghost_write(w, before, sizeof *before);
+    it->goodbye = request->op == SIM_REQUEST_GOODBYE;
+}
+
+static void initiator_ended(struct sim_agent *agent, void *private, uint32_t argument, int result)
+{
+    struct protocol_initiator *it = private;
+    struct sim_world *w = agent->world;
+    uint32_t initiator = sim_protocol_initiator(w, agent->index);
+    enum kbtp_initiator_state state = kbtp_initiator_state(it->library);
+    if (state == KBTP_INITIATOR_READY)
+        it->was_ready = 1;
+    if (argument >> 16 != CHOICE_POLL) {
+        if (result != 0)
+            sim_violate(w, "initiator-accepts", "%s refuses what its program asks: %s", agent->name,
+                        strerror(-result));
+        return;
+    }
+    if (result == 1) {
+        uint32_t request = (uint32_t)it->outcome.cookie;
+        it->generations[request] = it->outcome.error ? 0 : it->outcome.generation;
+        protocol_outcome(w, initiator, request, &it->outcome);
+    }
+    if (it->goodbye && state == KBTP_INITIATOR_DOWN) {
+        struct kbtp_outcome gone = {.status = KBTP_STATUS_OK};
+        it->goodbye = 0;
+        protocol_outcome(w, initiator, it->next - 1, &gone);
+    }
+    memset(&it->outcome, 0, sizeof it->outcome);
+}
+
+static bool never_due(const void *private)
+{
+    (void)private;
+    return false;
+}
+
+const struct sim_program protocol_initiator_program = {
+    .max_accesses = 64,
+    .poll = initiator_poll,
+    .ended = initiator_ended,
+    .choices = initiator_choices,
+    .begin = initiator_begin,
+    .due = never_due,
+};
+
+/* ---- faults ------------------------------------------------------------------------------ */
+
+/* Arguments of the environment's steps. */
+#define FAULT_STOP 0x10000u
+
+static uint32_t fault_enabled(const struct sim_agent *agent, struct sim_step *out)
+{
+    const struct sim_world *w = agent->world;
+    const struct sim_protocol_part *s = &w->scenario->protocol;
+    const struct protocol_world *p = protocol_world_of(w);
+    struct sim_step step = {.kind = SIM_STEP_FAULT, .agent = (uint8_t)agent->index};
+    uint32_t count = 0;
+    for (uint32_t link = 0; p->faults->losses < s->losses && link < sim_rnic_links(w); link++) {
+        struct sim_link_info info = sim_rnic_link(w, link);
+        if (!info.established || info.ending)
+            continue;
+        step.arg = link;
+        out[count++] = step;
+    }
+    for (uint32_t i = 0; p->faults->stops < s->stops && i < p->view.initiators; i++) {
+        if (p->faults->stopped[i] || is_finished(&s->initiators[i], protocol_initiator_of(w, i)))
+            continue;
+        step.arg = FAULT_STOP | i;
+        out[count++] = step;
+    }
+    return count;
+}
+
+/* When no more can be lost, arrival is no event of its own any more. */
+static void lose(struct sim_world *w, struct protocol_world *p, uint32_t link)
+{
+    sim_rnic_cut(w, link);
+    sim_reach(w, PROTOCOL_REACH_CONNECTION_LOST);
+    if (++p->faults->losses < w->scenario->protocol.losses)
+        return;
+    sim_rnic_may_be_lost_default(w, false);
+    for (uint32_t other = 0; other < sim_rnic_links(w); other++)
+        if (sim_rnic_link(w, other).exists)
+            sim_rnic_may_be_lost(w, other, false);
+}
+
+static void fault_run(struct sim_agent *agent, const struct sim_step *step)
+{
+    struct sim_world *w = agent->world;
+    struct protocol_world *p = protocol_world_of(w);
+    sim_ghost_write(w, p->faults, sizeof *p->faults);
+    if (!(step->arg & FAULT_STOP)) {
+        lose(w, p, step->arg);
+        return;
+    }
+    uint32_t initiator = step->arg & ~FAULT_STOP;
+    p->faults->stops++;
+    p->faults->stopped[initiator] = 1;
+    sim_cpu_kill(&w->agents[p->view.first_initiator + initiator]);
+    sim_rnic_host_dies(w, p->view.first_initiator + initiator);
+}
+
+static bool fault_at_rest(const struct sim_agent *agent)
+{
+    (void)agent;
+    return true;
+}
+
+const struct sim_agent_ops protocol_fault_ops = {
+    .enabled = fault_enabled,
+    .run = fault_run,
+    .at_rest = fault_at_rest,
+};

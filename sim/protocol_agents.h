@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The agents of a protocol world; only sim/protocol_*.c look in here. */
+#ifndef KBTP_SIM_PROTOCOL_AGENTS_H
+#define KBTP_SIM_PROTOCOL_AGENTS_H
+
+#include "ref/initiator.h"
+#include "ref/worker.h"
+#include "sim/cpu.h"
+#include "sim/protocol_world.h"
+
+/* Octets that are hashed have no padding. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+_Static_assert(sizeof(struct kbtp_outcome) == 3 * 8 + 2 * 4 + 2 * 2 + 4, "padding");
+
+/* Private state of an initiator; what its library keeps follows. */
+struct protocol_initiator {
+    struct kbtp_initiator *library;
+    struct kbtp_outcome outcome; /* of the poll in progress */
+    uint32_t next;               /* request of the program to begin */
+    uint32_t reconnects;         /* made */
+    uint32_t was_ready;          /* since it connected last */
+    uint32_t goodbye;            /* said; counts as answered when the connection is gone */
+    uint16_t generations[SIM_MAX_REQUESTS]; /* what each completion said; 0: none yet */
+};
+
+/* Of the environment. */
+struct protocol_faults {
+    uint32_t losses, stops; /* so far */
+    uint8_t stopped[SIM_MAX_INITIATORS];
+    uint8_t zero[2];
+};
+
+#pragma GCC diagnostic pop
+
+/* What an initiator's poll does: kind in the upper half, request in the lower. */
+enum protocol_choice { CHOICE_POLL = 1, CHOICE_CONNECT, CHOICE_SUBMIT };
+#define CHOICE(kind, request) ((uint32_t)(kind) << 16 | (request))
+
+/* The world as its programs see it. */
+struct protocol_world {
+    struct sim_protocol_world view; /* first: what checkers see */
+    struct kbtp_target *target;     /* in the arena, constant */
+    struct protocol_faults *faults; /* NULL: none can happen */
+    const struct sim_told *told;    /* of the event being told */
+    struct sim_program worker_program, initiator_programs[SIM_MAX_INITIATORS];
+    char names[SIM_MAX_INITIATORS][SIM_MAX_NAME + 1];                 /* of their RNICs */
+    struct rdma_region regions[SIM_MAX_INITIATORS][SIM_MAX_REQUESTS]; /* a request's buffer each */
+};
+
+static inline struct protocol_world *protocol_world_of(const struct sim_world *w)
+{
+    return w->kind;
+}
+
+static inline struct protocol_initiator *protocol_initiator_of(const struct sim_world *w,
+                                                               uint32_t initiator)
+{
+    return sim_cpu_private(&w->agents[sim_protocol_of(w)->first_initiator + initiator]);
+}
+
+/* A worker's private state is what kbtp_worker_init() made of it. */
+static inline struct kbtp_worker *protocol_worker_of(const struct sim_world *w, uint32_t worker)
+{
+    return sim_cpu_private(&w->agents[worker]);
+}
+
+extern const struct sim_program protocol_worker_program, protocol_initiator_program;
+/* Connections are lost, initiators stop. */
+extern const struct sim_agent_ops protocol_fault_ops;
+
+/* Ghost records (sim/protocol_ghost.c). */
+void protocol_wrote(struct sim_world *w, const struct sim_write *write);
+void protocol_message(struct sim_world *w, const struct sim_message *message);
+/* An initiator was told: `request` of its program. */
+void protocol_outcome(struct sim_world *w, uint32_t initiator, uint32_t request,
+                      const struct kbtp_outcome *outcome);
+
+/* The place and the value of an access to memory: "block 101 +8", "data of X's request 1". */
+void protocol_describe_place(const struct sim_world *w, const struct sim_access *access,
+                             char *place, char *value, size_t size);
+void protocol_describe(struct sim_world *w, const struct sim_access *access, char *out,
+                       size_t size);
+
+#endif

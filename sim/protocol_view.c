@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What checkers ask of a protocol world. */
+#include <string.h>
+
+#include "sim/protocol_agents.h"
+
+uint32_t sim_protocol_initiator(const struct sim_world *w, uint32_t agent)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    return agent - p->first_initiator < p->initiators ? agent - p->first_initiator : SIM_NOBODY;
+}
+
+const struct sim_request *sim_protocol_request(const struct sim_world *w, uint32_t tag)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    for (uint32_t i = p->initiators; tag != 0 && i-- > 0;)
+        if (tag > p->first_tag[i]) {
+            const struct sim_initiator *s = &w->scenario->protocol.initiators[i];
+            uint32_t request = tag - p->first_tag[i] - 1;
+            return request < s->program_count ? &s->program[request] : NULL;
+        }
+    return NULL;
+}
+
+uint32_t sim_protocol_tag(const char *at, uint32_t octets)
+{
+    for (uint32_t i = 1; i < octets; i++)
+        if (at[i] != at[0])
+            return 0;
+    return octets != 0 ? (unsigned char)at[0] : 0;
+}
+
+uint32_t sim_protocol_block(const struct sim_protocol_world *p, const char *at)
+{
+    uint64_t octets = p->ring.block_count * p->ring.block_size;
+    if (at < p->blocks || at >= p->blocks + octets)
+        return RING_NO_BLOCK;
+    return (uint32_t)((uint64_t)(at - p->blocks) / p->ring.block_size);
+}
+
+const struct sim_told *sim_protocol_told(const struct sim_world *w)
+{
+    return protocol_world_of(w)->told;
+}
+
+bool sim_protocol_usage(const struct sim_world *w, uint32_t initiator, uint32_t *usage)
+{
+    const struct protocol_world *p = protocol_world_of(w);
+    for (uint32_t i = 0; i < p->view.workers; i++)
+        if (kbtp_worker_usage(protocol_worker_of(w, i), initiator, usage))
+            return true;
+    struct mem direct = {.sim = NULL};
+    const struct kbtp_session *session = &p->target->sessions.sessions[initiator];
+    if (mem_load64(&direct, &session->state) != KBTP_SESSION_RETAINED)
+        return false;
+    *usage = (uint32_t)mem_load64(&direct, &session->usage);
+    return true;
+}
+
+/* ---- messages ---------------------------------------------------------------------------- */
+
+static uint64_t number(const uint8_t *at, uint32_t octets, bool little)
+{
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < octets; i++)
+        value = value << 8 | at[little ? octets - 1 - i : i];
+    return value;
+}
+
+bool sim_protocol_header(const struct sim_world *w, const struct sim_message *message,
+                         struct sim_header *header)
+{
+    const uint8_t *at = message->payload;
+    if (message->length < 24 || at[0] != 1)
+        return false;
+    bool request = at[1] >= 0x10 && at[1] < 0x20;
+    *header = (struct sim_header){
+        .opcode = at[1],
+        .flags = (uint16_t)number(at + 2, 2, false),
+        .request_id = number(at + 4, 8, false),
+        .handle = number(at + 12, 8, request && w->scenario->addr_le),
+        .generation = (uint16_t)number(at + 20, 2, false),
+        .status = (uint16_t)number(at + 22, 2, false),
+    };
+    if (header->opcode == 0x20 && message->length >= 40) {
+        header->data_length = (uint32_t)number(at + 24, 4, false);
+        header->block_offset = number(at + 32, 8, false);
+    }
+    return true;
+}

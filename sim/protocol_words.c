@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A protocol world in words. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/kind.h"
+#include "sim/protocol_agents.h"
+#include "sim/rnic.h"
+
+const char *const sim_protocol_reach_names[] = {
+    [SIM_REACH_LOAD_BEFORE_STORE] = "load-before-store",
+    [PROTOCOL_REACH_DEFERRAL] = "deferral",
+    [PROTOCOL_REACH_TWO_DEFERRALS] = "two-deferrals",
+    [PROTOCOL_REACH_DEFERRED_WRITE] = "deferred-write",
+    [PROTOCOL_REACH_WAIT] = "wait",
+    [PROTOCOL_REACH_RING_WRAP] = "ring-wrap",
+    [PROTOCOL_REACH_TICKET_WRAP] = "ticket-wrap",
+    [PROTOCOL_REACH_GENERATION_WRAP] = "generation-wrap",
+    [PROTOCOL_REACH_QUOTA_FULL] = "quota-full",
+    [PROTOCOL_REACH_PINNED_FREE] = "pinned-free",
+    [PROTOCOL_REACH_PIN_RETURNED] = "pin-returned",
+    [PROTOCOL_REACH_STALE_LOAD] = "stale-load",
+    [PROTOCOL_REACH_LOAD_WAITS_FOR_STORE] = "load-waits-for-store",
+    [PROTOCOL_REACH_STORE_WAITS_FOR_LOAD] = "store-waits-for-load",
+    [PROTOCOL_REACH_PIPELINED] = "pipelined",
+    [PROTOCOL_REACH_CREDITS_USED_UP] = "credits-used-up",
+    [PROTOCOL_REACH_NO_SPACE] = "no-space",
+    [PROTOCOL_REACH_NOT_VALID] = "not-valid",
+    [PROTOCOL_REACH_ALREADY_BOUND] = "already-bound",
+    [PROTOCOL_REACH_CONNECTION_LOST] = "connection-lost",
+    [PROTOCOL_REACH_RECONNECTED] = "reconnected",
+    [PROTOCOL_REACH_IN_DOUBT] = "in-doubt",
+    [PROTOCOL_REACH_SESSION_RESTORED] = "session-restored",
+    [PROTOCOL_REACH_HELLO_HELD] = "hello-held",
+    [PROTOCOL_REACH_REQUEST_DROPPED] = "request-dropped",
+    [PROTOCOL_REACH_WORKER_RECLAIMS] = "worker-reclaims",
+};
+_Static_assert(PROTOCOL_REACH_COUNT <= SIM_MAX_REACH, "SIM_MAX_REACH");
+
+static const char *plural(uint32_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void describe_target(const struct sim_scenario *s, char *out, size_t size)
+{
+    const struct sim_protocol_part *p = &s->protocol;
+    sim_kind_say(out, size, "N = %u, F = %u, blocks of %u octets, %u handle%s, %u credit%s; target",
+                 s->slots, s->blocks, (uint32_t)s->block_size, p->handles, plural(p->handles),
+                 p->credits, plural(p->credits));
+    for (unsigned i = 0; i < p->workers_count; i++)
+        sim_kind_say(out, size, " %s", p->workers[i].name);
+    if (p->losses != 0)
+        sim_kind_say(out, size, "; at most %u connection%s lost", p->losses, plural(p->losses));
+    if (p->stops != 0)
+        sim_kind_say(out, size, "; at most %u initiator%s stopped", p->stops, plural(p->stops));
+}
+
+static void describe_initiator(const struct sim_protocol_part *p, unsigned index, char *out,
+                               size_t size)
+{
+    const struct sim_initiator *initiator = &p->initiators[index];
+    sim_kind_say(out, size, "%s: %u request%s, depth %u, quota %u, to", initiator->name,
+                 initiator->program_count, plural(initiator->program_count), initiator->depth,
+                 initiator->quota);
+    for (uint32_t i = 0; i <= initiator->reconnects; i++) {
+        unsigned last = initiator->workers_count - 1;
+        uint32_t worker = initiator->workers[i < last ? i : last];
+        sim_kind_say(out, size, "%s %s", i > 0 ? ", then" : "", p->workers[worker].name);
+    }
+}
+
+bool sim_protocol_describe_world(const struct sim_scenario *s, unsigned line, char *out,
+                                 size_t size)
+{
+    out[0] = '\0';
+    if (line > s->protocol.initiators_count)
+        return false;
+    if (line == 0)
+        describe_target(s, out, size);
+    else
+        describe_initiator(&s->protocol, line - 1, out, size);
+    return true;
+}
+
+/* ---- accesses ---------------------------------------------------------------------------- */
+
+/* "request 2: LOAD 1 of Y" */
+static void describe_request(const struct sim_world *w, uint32_t initiator, uint32_t number,
+                             char *out, size_t size)
+{
+    static const char *const ops[] = {[SIM_REQUEST_LOAD] = "LOAD",
+                                      [SIM_REQUEST_STORE] = "STORE",
+                                      [SIM_REQUEST_ALLOC_STORE] = "ALLOC_STORE",
+                                      [SIM_REQUEST_FREE] = "FREE",
+                                      [SIM_REQUEST_GOODBYE] = "GOODBYE"};
+    const struct sim_protocol_part *p = &w->scenario->protocol;
+    const struct sim_request *request = &p->initiators[initiator].program[number];
+    sim_kind_say(out, size, "request %u: %s", number + 1, ops[request->op]);
+    if (request->op == SIM_REQUEST_GOODBYE)
+        return;
+    sim_kind_say(out, size, " %u", request->handle);
+    if (request->owner == SIM_NOBODY)
+        sim_kind_say(out, size, " outside");
+    else if (request->owner != initiator)
+        sim_kind_say(out, size, " of %s", p->initiators[request->owner].name);
+    if (request->inline_data)
+        sim_kind_say(out, size, ", inline");
+}
+
+static void describe_choice(const struct sim_world *w, const struct sim_access *access, char *out,
+                            size_t size)
+{
+    uint32_t initiator = sim_protocol_initiator(w, access->agent);
+    if (initiator == SIM_NOBODY || access->argument >> 16 == CHOICE_POLL)
+        return;
+    if (access->argument >> 16 == CHOICE_CONNECT) {
+        sim_kind_say(out, size, "connects");
+        return;
+    }
+    sim_kind_say(out, size, "submits ");
+    describe_request(w, initiator, access->argument & 0xffff, out, size);
+}
+
+static void describe_outcome(const struct sim_world *w, const struct sim_access *access, char *out,
+                             size_t size)
+{
+    uint32_t initiator = sim_protocol_initiator(w, access->agent);
+    if (initiator == SIM_NOBODY || access->argument >> 16 != CHOICE_POLL || access->value != 1)
+        return;
+    const struct kbtp_outcome *outcome = &protocol_initiator_of(w, initiator)->outcome;
+    if (outcome->error != 0)
+        sim_kind_say(out, size, "is told that nobody knows, ");
+    else
+        sim_kind_say(out, size, "is told %s, Generation %u, ", kbtp_status_name(outcome->status),
+                     outcome->generation);
+    describe_request(w, initiator, (uint32_t)outcome->cookie, out, size);
+}
+
+/* Readers, and what else a word of pins says. */
+static void describe_pins(uint64_t value, char *out, size_t size)
+{
+    sim_kind_say(out, size, "%u reader%s", (uint32_t)value, plural((uint32_t)value));
+    if (value & KBTP_PIN_FREED)
+        sim_kind_say(out, size, ", freed");
+    if (value & KBTP_PIN_WRITER)
+        sim_kind_say(out, size, ", STORE");
+}
+
+/* "data of X's request 1", or the octets. */
+static void describe_data(const struct sim_world *w, const struct sim_access *access, char *out,
+                          size_t size)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    uint32_t tag = sim_protocol_tag((const char *)&access->value, access->octets);
+    uint32_t owner = p->initiators - 1;
+    if (!sim_protocol_request(w, tag)) {
+        sim_kind_say(out, size, "%#llx", (unsigned long long)access->value);
+        return;
+    }
+    while (tag <= p->first_tag[owner])
+        owner--;
+    sim_kind_say(out, size, "data of %s's request %u", w->scenario->protocol.initiators[owner].name,
+                 tag - p->first_tag[owner]);
+}
+
+void protocol_describe_place(const struct sim_world *w, const struct sim_access *access,
+                             char *place, char *value, size_t size)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    const char *at = access->at;
+    uint32_t block = sim_protocol_block(p, at);
+    place[0] = value[0] = '\0';
+    if (at == p->ring.head || at == p->ring.tail || sim_ring_slot_at(&p->ring, at) ||
+        sim_ring_entry_at(&p->ring, at)) {
+        sim_ring_describe_place(w, access, place, value, size);
+    } else if (at >= p->pins && at < p->pins + 8 * p->ring.block_count) {
+        sim_kind_say(place, size, "pins of block %u",
+                     p->ring.first_block + (uint32_t)(at - p->pins) / 8);
+        describe_pins(access->value, value, size);
+    } else if (block != RING_NO_BLOCK) {
+        sim_kind_say(place, size, "block %u +%u", p->ring.first_block + block,
+                     (uint32_t)((uint64_t)(at - p->blocks) % p->ring.block_size));
+        describe_data(w, access, value, size);
+    } else {
+        const struct sim_segment *segment =
+            sim_segment_find((struct sim_arena *)&w->arena, access->at);
+        sim_kind_say(place, size, "%s", segment ? segment->name : "memory");
+        describe_data(w, access, value, size);
+    }
+}
+
+static const char *verb(const struct sim_access *access)
+{
+    switch (access->kind) {
+    case SIM_LOAD:
+        return "loads";
+    case SIM_READ:
+        return "reads";
+    case SIM_DRAIN:
+        return "drains";
+    case SIM_ATOMIC:
+        return "atomic on";
+    case SIM_WRITE:
+        return "writes";
+    default:
+        return access->buffered ? "buffers" : "stores";
+    }
+}
+
+void protocol_describe(struct sim_world *w, const struct sim_access *access, char *out, size_t size)
+{
+    char place[80], value[80];
+    out[0] = '\0';
+    switch (access->kind) {
+    case SIM_CHOSEN:
+        describe_choice(w, access, out, size);
+        return;
+    case SIM_RESULT:
+        describe_outcome(w, access, out, size);
+        return;
+    case SIM_DIED:
+        sim_kind_say(out, size, "stops for good");
+        return;
+    default:
+        break;
+    }
+    if (access->kind >= SIM_POST) {
+        sim_rnic_describe(w, access, out, size);
+        return;
+    }
+    protocol_describe_place(w, access, place, value, sizeof place);
+    sim_kind_say(out, size, "%s %s: %s", verb(access), place, value);
+}

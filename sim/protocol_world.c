@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Building a protocol world. */
+#include "sim/protocol_world.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/check.h"
+#include "sim/protocol_agents.h"
+#include "sim/rnic.h"
+
+/* Segments of regions are small, so that a step saves and hashes little. */
+#define REGION_SEGMENT_OCTETS 256u
+#define ADDRESS "target"
+#define MAX_READS 4u
+#define BUFFERS_BASE UINT64_C(0x100000) /* Tagged Offset of the first buffer of an initiator */
+
+/* ---- quiescence -------------------------------------------------------------------------- */
+
+static bool worker_is_busy(const struct sim_world *w, uint32_t worker, char *why, size_t size)
+{
+    struct kbtp_worker_look look;
+    kbtp_worker_look(protocol_worker_of(w, worker), &look);
+    if (look.requests == 0 && look.deferred == 0 && look.loads == 0)
+        return false;
+    snprintf(why, size, "%s has %u requests, %u deferred frees and %u loads open",
+             w->agents[worker].name, look.requests, look.deferred, look.loads);
+    return true;
+}
+
+/* An initiator that lost its last connection, or waits for one that did, is through. */
+static bool is_stranded(const struct sim_world *w, uint32_t initiator)
+{
+    const struct protocol_world *p = protocol_world_of(w);
+    const struct protocol_initiator *it = protocol_initiator_of(w, initiator);
+    bool faults = p->faults && p->faults->losses + p->faults->stops != 0;
+    return faults && kbtp_initiator_outstanding(it->library) == 0;
+}
+
+static bool initiator_is_busy(const struct sim_world *w, uint32_t initiator, char *why, size_t size)
+{
+    const struct protocol_world *p = protocol_world_of(w);
+    const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
+    const struct protocol_initiator *it = protocol_initiator_of(w, initiator);
+    uint32_t outstanding = kbtp_initiator_outstanding(it->library);
+    if (p->faults && p->faults->stopped[initiator])
+        return false;
+    if (outstanding == 0 &&
+        ((it->next == s->program_count && !it->goodbye) || is_stranded(w, initiator)))
+        return false;
+    if (outstanding != 0)
+        snprintf(why, size, "%u requests of %s have no outcome", outstanding, s->name);
+    else
+        snprintf(why, size, "%s cannot go on to request %u", s->name, it->next + 1);
+    return true;
+}
+
+static bool open_requests(struct sim_world *w, char *why, size_t size)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    for (uint32_t i = 0; i < p->initiators; i++)
+        if (initiator_is_busy(w, i, why, size))
+            return true;
+    for (uint32_t i = 0; i < p->workers; i++)
+        if (worker_is_busy(w, i, why, size))
+            return true;
+    return false;
+}
+
+static const struct sim_world_ops protocol_ops = {
+    .wrote = protocol_wrote,
+    .message = protocol_message,
+    .open_requests = open_requests,
+    .describe = protocol_describe,
+};
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+/* Memory that agents reach; `owner`: an agent's index + 1, whose private memory it is, or 0. */
+static char *region_new(struct sim_world *w, const char *name, size_t octets, uint32_t owner)
+{
+    char *first = NULL;
+    for (size_t done = 0; done < octets; done += REGION_SEGMENT_OCTETS) {
+        size_t rest = octets - done;
+        char *at =
+            sim_segment_new(&w->arena, name,
+                            rest < REGION_SEGMENT_OCTETS ? rest : REGION_SEGMENT_OCTETS, SIM_STATE);
+        if (!at)
+            return NULL;
+        sim_segment_of(&w->arena, at)->granted = true;
+        sim_segment_of(&w->arena, at)->owner = (uint8_t)owner;
+        if (!first)
+            first = at;
+    }
+    return first;
+}
+
+/* The parts of kbtp_target_memory, each in segments of its own. */
+static int target_memory(struct sim_world *w, struct kbtp_target_memory *memory)
+{
+    const struct sim_scenario *s = w->scenario;
+    const struct sim_protocol_part *part = &s->protocol;
+    uint32_t entries = part->handles * part->initiators_count;
+    size_t sessions = part->initiators_count * sizeof(struct kbtp_session);
+    *memory = (struct kbtp_target_memory){
+        .slots = (void *)region_new(w, "ring slots", 16u * (size_t)s->slots, 0),
+        .head = (void *)region_new(w, "Head", 8, 0),
+        .tail = (void *)region_new(w, "Tail", 8, 0),
+        .entries = (void *)region_new(w, "block table", 16u * (size_t)entries, 0),
+        .pins = (void *)region_new(w, "pins", 8u * (size_t)s->blocks, 0),
+        .sessions = (void *)region_new(w, "sessions", sessions, 0),
+        .sessions_lock = (void *)region_new(w, "sessions lock", 8, 0),
+        .grants = sim_segment_new(&w->arena, "grants",
+                                  part->initiators_count * sizeof(struct kbtp_grant), SIM_CONST),
+        .blocks = region_new(w, "block pool", s->blocks * (size_t)s->block_size, 0),
+    };
+    return memory->slots && memory->head && memory->tail && memory->entries && memory->pins &&
+                   memory->sessions && memory->sessions_lock && memory->grants && memory->blocks
+               ? 0
+               : -ENOMEM;
+}
+
+static int ghost_memory(struct sim_world *w, struct sim_protocol_world *p)
+{
+    const struct sim_protocol_part *part = &w->scenario->protocol;
+    uint32_t tags = 0;
+    for (uint32_t i = 0; i < part->initiators_count; i++) {
+        p->first_tag[i] = tags;
+        tags += part->initiators[i].program_count;
+        p->wire[i] = sim_segment_new(
+            &w->arena, "ghost wire",
+            sizeof *p->wire[i] + (part->credits + 1) * sizeof p->wire[i]->open[0], SIM_STATE);
+        if (!p->wire[i])
+            return -ENOMEM;
+    }
+    p->requests =
+        sim_segment_new(&w->arena, "ghost requests", tags * sizeof *p->requests, SIM_STATE);
+    p->ring.ghost = sim_segment_new(
+        &w->arena, "ghost blocks",
+        sizeof *p->ring.ghost + p->ring.block_count * sizeof p->ring.ghost->blocks[0], SIM_STATE);
+    return p->requests && p->ring.ghost ? 0 : -ENOMEM;
+}
+
+static void fill_view(const struct sim_world *w, struct sim_protocol_world *p,
+                      const struct kbtp_target_memory *memory)
+{
+    const struct sim_scenario *s = w->scenario;
+    p->ring = (struct sim_ring_world){
+        .slots = (char *)memory->slots,
+        .slot_count = s->slots,
+        .head = (char *)memory->head,
+        .tail = (char *)memory->tail,
+        .table = (char *)memory->entries,
+        .entry_count = s->protocol.handles * s->protocol.initiators_count,
+        .block_count = s->blocks,
+        .first_block = s->first_block,
+        .block_size = s->block_size,
+        .addr_le = s->addr_le,
+        .unmasked = s->counters == SIM_COUNTERS_UNMASKED,
+        .held_may_return = true,
+    };
+    p->pins = (char *)memory->pins;
+    p->blocks = memory->blocks;
+    p->handles = s->protocol.handles;
+    p->credits = s->protocol.credits;
+}
+
+/* ---- agents ------------------------------------------------------------------------------ */
+
+/* Can no connection ever end? Then a look for events is no step. */
+static bool never_ends(const struct sim_protocol_part *part)
+{
+    for (uint32_t i = 0; i < part->initiators_count; i++) {
+        const struct sim_initiator *s = &part->initiators[i];
+        if (s->program[s->program_count - 1].op == SIM_REQUEST_GOODBYE)
+            return false;
+    }
+    return part->losses == 0 && part->stops == 0;
+}
+
+static uint32_t largest_message(const struct sim_scenario *s)
+{
+    uint32_t largest = KBTP_TO_INITIATOR_MAX_OCTETS;
+    if (KBTP_REQUEST_MAX_OCTETS + s->protocol.max_inline > largest)
+        largest = KBTP_REQUEST_MAX_OCTETS + s->protocol.max_inline;
+    return s->block_size > largest ? (uint32_t)s->block_size : largest;
+}
+
+/* `max_inline`: just what its CPUs use, since every work request has room for it. */
+static int add_rnic(struct sim_world *w, const char *name, uint32_t regions, uint32_t max_inline)
+{
+    const struct sim_scenario *s = w->scenario;
+    bool rdmap = s->machine.ordering == SIM_ORDERING_RDMAP;
+    struct sim_rnic_config config = {.ordering = s->machine.ordering,
+                                     .bits = SIM_RNIC_BITS,
+                                     .binding =
+                                         rdmap ? RDMA_BINDING_RDMAP : RDMA_BINDING_INFINIBAND,
+                                     .max_message = largest_message(s),
+                                     .max_inline = max_inline,
+                                     .max_reads = MAX_READS,
+                                     .regions = regions,
+                                     .seed = 1};
+    return sim_rnic_add(w, name, &config);
+}
+
+static bool goes_to(const struct sim_initiator *s, uint32_t worker)
+{
+    for (uint32_t i = 0; i < s->workers_count; i++)
+        if (s->workers[i] == worker)
+            return true;
+    return false;
+}
+
+/* Connections of a worker at once: each initiator's, and while it comes again its old one. */
+static uint32_t connections_of(const struct sim_protocol_part *part, uint32_t worker)
+{
+    uint32_t connections = 0;
+    for (uint32_t i = 0; i < part->initiators_count; i++)
+        if (goes_to(&part->initiators[i], worker))
+            connections += part->initiators[i].reconnects != 0 ? 2 : 1;
+    return connections != 0 ? connections : 1;
+}
+
+static uint32_t most_connections(const struct sim_protocol_part *part)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < part->workers_count; i++)
+        if (connections_of(part, i) > most)
+            most = connections_of(part, i);
+    return most;
+}
+
+static int add_worker(struct sim_world *w, struct protocol_world *world, uint32_t worker,
+                      const struct kbtp_worker_memory *need)
+{
+    const struct sim_protocol_part *part = &w->scenario->protocol;
+    world->worker_program = protocol_worker_program;
+    world->worker_program.private_size = (uint32_t)need->private_octets;
+    world->worker_program.max_accesses += (uint32_t)w->scenario->block_size / 4;
+    return sim_cpu_add(w, part->workers[worker].name, SIM_AGENT_CPU, &world->worker_program);
+}
+
+static int attach_worker(struct sim_world *w, uint32_t worker, uint32_t rnic)
+{
+    const struct sim_protocol_part *part = &w->scenario->protocol;
+    struct sim_rnic_limits limits = {.connections = most_connections(part),
+                                     .send_depth = 2 * (part->credits + 1),
+                                     .recv_depth = part->credits + 1,
+                                     .max_sge = 1,
+                                     .reads = MAX_READS,
+                                     .cqs = 1,
+                                     .never_disconnects = never_ends(part)};
+    return sim_rnic_attach(w, worker, rnic, &limits);
+}
+
+static struct kbtp_initiator_config library_config(const struct sim_world *w, uint32_t initiator,
+                                                   const char *address)
+{
+    const struct sim_protocol_part *part = &w->scenario->protocol;
+    struct kbtp_initiator_config config = {.address = address,
+                                           .depth = part->initiators[initiator].depth,
+                                           .max_inline = part->max_inline,
+                                           .unchecked = true};
+    memset(config.initiator_id, (int)initiator + 1, sizeof config.initiator_id);
+    return config;
+}
+
+static int add_initiator(struct sim_world *w, struct protocol_world *world, uint32_t initiator)
+{
+    const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
+    struct kbtp_initiator_config config = library_config(w, initiator, ADDRESS);
+    size_t private_octets, buffer_octets;
+    kbtp_initiator_memory(&config, &private_octets, &buffer_octets);
+    world->initiator_programs[initiator] = protocol_initiator_program;
+    world->initiator_programs[initiator].private_size =
+        (uint32_t)(sizeof(struct protocol_initiator) + private_octets);
+    return sim_cpu_add(w, s->name, SIM_AGENT_CPU, &world->initiator_programs[initiator]);
+}
+
+static uint32_t longest_inline(const struct sim_initiator *s)
+{
+    uint32_t longest = 0;
+    for (uint32_t i = 0; i < s->program_count; i++)
+        if (s->program[i].inline_data && s->program[i].length > longest)
+            longest = s->program[i].length;
+    return longest;
+}
+
+static int attach_initiator(struct sim_world *w, struct protocol_world *world, uint32_t initiator)
+{
+    const struct sim_protocol_part *part = &w->scenario->protocol;
+    const struct sim_initiator *s = &part->initiators[initiator];
+    snprintf(world->names[initiator], sizeof world->names[initiator], "%s" SIM_RNIC_SUFFIX,
+             s->name);
+    int rnic = add_rnic(w, world->names[initiator], s->program_count + 1,
+                        KBTP_REQUEST_MAX_OCTETS + longest_inline(s));
+    if (rnic < 0)
+        return rnic;
+    struct sim_rnic_limits limits = {.connections = 1,
+                                     .send_depth = 2 * (s->depth + 2),
+                                     .recv_depth = s->depth + 1,
+                                     .max_sge = 1,
+                                     .reads = MAX_READS,
+                                     .cqs = 1,
+                                     .links = s->reconnects != 0 ? 3 : 1,
+                                     .isolated = true,
+                                     .never_disconnects = never_ends(part)};
+    uint32_t agent = world->view.first_initiator + initiator;
+    int failed = sim_rnic_attach(w, agent, (uint32_t)rnic, &limits);
+    return failed ? failed : sim_rnic_route(w, agent, s->workers, s->workers_count);
+}
+
+static int add_agents(struct sim_world *w, struct protocol_world *world,
+                      const struct kbtp_worker_memory *need)
+{
+    const struct sim_protocol_part *part = &w->scenario->protocol;
+    struct sim_protocol_world *p = &world->view;
+    p->workers = part->workers_count;
+    p->initiators = part->initiators_count;
+    p->first_initiator = p->workers;
+    int index = 0;
+    for (uint32_t i = 0; i < p->workers && index >= 0; i++)
+        index = add_worker(w, world, i, need);
+    for (uint32_t i = 0; i < p->initiators && index >= 0; i++)
+        index = add_initiator(w, world, i);
+    if (index < 0)
+        return index;
+    int rnic = add_rnic(w, SIM_TARGET_RNIC_NAME, 1 + p->workers, KBTP_HELLO_ACK_OCTETS);
+    if (rnic < 0)
+        return rnic;
+    int failed = 0;
+    for (uint32_t i = 0; i < p->workers && !failed; i++)
+        failed = attach_worker(w, i, (uint32_t)rnic);
+    for (uint32_t i = 0; i < p->initiators && !failed; i++)
+        failed = attach_initiator(w, world, i);
+    return failed;
+}
+
+static int add_faults(struct sim_world *w, struct protocol_world *world)
+{
+    const struct sim_protocol_part *part = &w->scenario->protocol;
+    if (part->losses == 0 && part->stops == 0)
+        return 0;
+    world->faults = sim_segment_new(&w->arena, "ghost faults", sizeof *world->faults, SIM_STATE);
+    if (!world->faults || w->agents_count == SIM_MAX_AGENTS)
+        return -ENOMEM;
+    w->agents[w->agents_count] = (struct sim_agent){.ops = &protocol_fault_ops,
+                                                    .world = w,
+                                                    .name = SIM_ENVIRONMENT_NAME,
+                                                    .index = w->agents_count};
+    w->agents_count++;
+    sim_rnic_may_be_lost_default(w, true);
+    return 0;
+}
+
+/* ---- the protocol's parts ---------------------------------------------------------------- */
+
+static struct kbtp_target_config target_config(const struct sim_scenario *s)
+{
+    const struct sim_protocol_part *part = &s->protocol;
+    return (struct kbtp_target_config){
+        .block_count = s->blocks,
+        .slot_count = s->slots,
+        .block_size = (uint32_t)s->block_size,
+        .max_inline = part->max_inline < s->block_size ? part->max_inline : (uint32_t)s->block_size,
+        .first_offset = s->first_block * s->block_size,
+        .first_handle = SIM_PROTOCOL_FIRST_HANDLE,
+        .request_credits = part->credits,
+        .max_connections = most_connections(part),
+        .staging = 1,
+        .session_count = part->initiators_count,
+        .first_ticket = s->first_ticket,
+        .first_generation = (uint16_t)s->first_generation,
+        .addr_le = s->addr_le,
+        .unmasked = s->counters == SIM_COUNTERS_UNMASKED};
+}
+
+static int start_target(struct sim_world *w, struct protocol_world *world,
+                        const struct kbtp_target_memory *memory,
+                        const struct kbtp_worker_memory *need)
+{
+    const struct sim_protocol_part *part = &w->scenario->protocol;
+    struct kbtp_target_config config = target_config(w->scenario);
+    struct mem direct = {.sim = NULL};
+    for (uint32_t i = 0; i < part->initiators_count; i++) {
+        memory->grants[i] = (struct kbtp_grant){
+            .known = 1, .quota = part->initiators[i].quota, .handle_count = part->handles};
+        memset(memory->grants[i].initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
+    }
+    struct kbtp_cpu cpu = {&direct, &w->agents[0].rdma};
+    int failed = kbtp_target_init(world->target, &cpu, &config, memory);
+    for (uint32_t i = 0; i < part->workers_count && !failed; i++) {
+        struct kbtp_worker *worker;
+        char *buffers = region_new(w, "worker buffers", need->buffer_octets, i + 1);
+        if (!buffers)
+            return -ENOMEM;
+        cpu.rdma = &w->agents[i].rdma;
+        failed = kbtp_worker_init(&worker, world->target, &cpu, ADDRESS,
+                                  sim_cpu_private(&w->agents[i]), buffers);
+    }
+    return failed;
+}
+
+/* A buffer for each request: filled with its tag, or empty for a LOAD. */
+static int register_buffers(struct sim_world *w, struct protocol_world *world, uint32_t initiator)
+{
+    const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
+    uint32_t agent = world->view.first_initiator + initiator;
+    uint64_t base = BUFFERS_BASE * (initiator + 1);
+    for (uint32_t i = 0; i < s->program_count; i++) {
+        const struct sim_request *request = &s->program[i];
+        if (request->length == 0)
+            continue;
+        char *at = region_new(w, "buffers", request->length, agent + 1);
+        if (!at)
+            return -ENOMEM;
+        if (request->op != SIM_REQUEST_LOAD)
+            memset(at, (int)(world->view.first_tag[initiator] + i + 1), request->length);
+        int failed = rdma_reg(&w->agents[agent].rdma, at, request->length,
+                              RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE, base,
+                              &world->regions[initiator][i]);
+        if (failed)
+            return failed;
+        base += SIM_MAX_LENGTH_OCTETS;
+    }
+    return 0;
+}
+
+static int start_initiator(struct sim_world *w, struct protocol_world *world, uint32_t initiator,
+                           const char *address)
+{
+    struct kbtp_initiator_config config = library_config(w, initiator, address);
+    uint32_t agent = world->view.first_initiator + initiator;
+    struct mem direct = {.sim = NULL};
+    struct kbtp_cpu cpu = {&direct, &w->agents[agent].rdma};
+    struct protocol_initiator *it = protocol_initiator_of(w, initiator);
+    size_t private_octets, buffer_octets;
+    kbtp_initiator_memory(&config, &private_octets, &buffer_octets);
+    char *buffers = region_new(w, "initiator buffers", buffer_octets, agent + 1);
+    if (!buffers)
+        return -ENOMEM;
+    int failed = kbtp_initiator_init(&it->library, &cpu, &config, it + 1, buffers);
+    return failed ? failed : register_buffers(w, world, initiator);
+}
+
+static int start(struct sim_world *w, struct protocol_world *world,
+                 const struct kbtp_target_memory *memory, const struct kbtp_worker_memory *need)
+{
+    char *address = sim_segment_new(&w->arena, "address", sizeof ADDRESS, SIM_CONST);
+    if (!address)
+        return -ENOMEM;
+    memcpy(address, ADDRESS, sizeof ADDRESS);
+    int failed = start_target(w, world, memory, need);
+    for (uint32_t i = 0; i < world->view.initiators && !failed; i++)
+        failed = start_initiator(w, world, i, address);
+    return failed;
+}
+
+static void add_checkers(struct sim_world *w)
+{
+    static const struct sim_checker *const all[] = {
+        &sim_check_block_once,      &sim_check_slot_not_overwritten, &sim_check_sequence_in_order,
+        &sim_check_counter_by_one,  &sim_check_generation_steps,     &sim_check_bind_taken,
+        &sim_check_entry_has_data,  &sim_check_block_quiet,          &sim_check_load_exact,
+        &sim_check_effect_first,    &sim_check_completes_once,       &sim_check_requests_in_order,
+        &sim_check_own_handles,     &sim_check_within_quota,         &sim_check_well_delivered,
+        &sim_check_expected_status, &sim_check_nothing_lost,         &sim_check_initiator_accepts};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        w->checkers[w->checkers_count++] = all[i];
+    _Static_assert(sizeof all / sizeof *all <= SIM_MAX_CHECKERS, "SIM_MAX_CHECKERS");
+}
+
+int sim_protocol_world_build(struct sim_world *w)
+{
+    struct protocol_world *world = calloc(1, sizeof *world);
+    if (!world)
+        return -ENOMEM;
+    w->kind = world;
+    w->ops = &protocol_ops;
+    /* What a worker needs follows from the target's configuration alone. */
+    struct kbtp_target sized = {.config = target_config(w->scenario), .caps.max_queue = UINT16_MAX};
+    struct kbtp_worker_memory need;
+    kbtp_worker_memory(&sized, &need);
+    struct kbtp_target_memory memory;
+    int failed = target_memory(w, &memory);
+    world->target = sim_segment_new(&w->arena, "target", sizeof *world->target, SIM_CONST);
+    if (failed || !world->target)
+        return -ENOMEM;
+    fill_view(w, &world->view, &memory);
+    failed = ghost_memory(w, &world->view);
+    if (!failed)
+        failed = add_agents(w, world, &need);
+    if (!failed)
+        failed = start(w, world, &memory, &need);
+    if (!failed)
+        failed = add_faults(w, world);
+    if (failed)
+        return failed;
+    add_checkers(w);
+    sim_cpu_start(w);
+    return 0;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How connections end: DISCONNECTED, all that is posted FLUSHED, DRAINED. The cause lies in the link
+ * (cut, failed, closed); each end notices for itself, and goes on with what it was doing until its
+ * engine stops.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "sim/rnic_state.h"
+
+int rnic_disconnect(struct sim_handle *h, uint32_t conn)
+{
+    if (conn >= h->limits.connections || h->ends[conn].state->state != END_ESTABLISHED ||
+        (h->ends[conn].state->known < KNOWN_CONNECTED && !h->ends[conn].state->heard))
+        return -EINVAL;
+    struct end *end = &h->ends[conn];
+    struct link *link = rnic_link_of(end);
+    rnic_look(h->w, link->segment);
+    rnic_look(h->w, end->segment);
+    if (link->state->ending != LINK_LIVES)
+        return 0;
+    rnic_touch(h->w, link->segment);
+    rnic_touch(h->w, end->segment);
+    link->state->ending = LINK_CLOSED;
+    link->state->closer = end->state->side;
+    end->state->noticed = 1;
+    rnic_raise(h, RDMA_EVENT_DISCONNECTED, conn, 0, 0);
+    rnic_stir(end);
+    struct end *peer = rnic_peer(end);
+    if (peer)
+        rnic_stir(peer);
+    return 0;
+}
+
+int rnic_destroy(struct sim_handle *h, uint32_t conn)
+{
+    if (conn >= h->limits.connections || h->ends[conn].state->state == END_FREE)
+        return -EINVAL;
+    rnic_look(h->w, h->ends[conn].segment);
+    if (h->ends[conn].state->known != KNOWN_OVER)
+        return -EBUSY;
+    rnic_release(&h->ends[conn]);
+    return 0;
+}
+
+void rnic_release(struct end *end)
+{
+    struct sim_world *w = end->handle->w;
+    struct link *link = rnic_link_of(end);
+    uint32_t side = end->state->side;
+    rnic_touch(w, link->segment);
+    rnic_touch(w, end->segment);
+    link->state->sides[side] = (struct rnic_link_side){0};
+    bool last = link->state->sides[1 - side].handle == 0 ||
+                (side == 0 && link->state->state == LINK_REQUESTING);
+    if (w->rnics->immediate)
+        memset(end->state, 0, sizeof *end->state);
+    else
+        memset(end->state, 0, end->segment->size);
+    if (end->stage) {
+        rnic_touch(w, end->stage_segment);
+        memset(end->stage, 0, end->stage_segment->size);
+    }
+    if (!last)
+        return;
+    *link->state = (struct rnic_link){0};
+    for (int i = 0; i < 2 && !w->rnics->immediate; i++) {
+        rnic_touch(w, link->wires[i].segment);
+        memset(link->wires[i].state, 0, link->wires[i].segment->size);
+    }
+}
+
+void rnic_fail(struct end *end, int error)
+{
+    struct sim_world *w = end->handle->w;
+    struct link *link = rnic_link_of(end);
+    rnic_touch(w, link->segment);
+    if (link->state->ending == LINK_LIVES) {
+        link->state->ending = LINK_FAILED;
+        link->state->error = error;
+    }
+    struct end *peer = rnic_peer(end);
+    rnic_stir(end);
+    if (peer)
+        rnic_stir(peer);
+}
+
+/* ---- notice ------------------------------------------------------------------------------ */
+
+bool rnic_can_notice(const struct end *end)
+{
+    const struct rnic_end *e = end->state;
+    if (e->state != END_ESTABLISHED || e->noticed)
+        return false;
+    const struct link *link = rnic_link_of(end);
+    const struct rnic_link *l = link->state;
+    rnic_look(end->handle->w, link->segment);
+    if (l->ending != LINK_CLOSED || end->handle->w->rnics->immediate ||
+        end->handle->rnic->config.ordering == SIM_ORDERING_INFINIBAND)
+        return l->ending != LINK_LIVES;
+    /* What was sent before a stream is closed in good order arrives before its end. */
+    rnic_look(end->handle->w, link->wires[l->closer].segment);
+    return (l->sides[l->closer].handle == 0 || l->sides[l->closer].stopped) &&
+           (l->sides[e->side].refuses || link->wires[l->closer].state->packets == 0);
+}
+
+void rnic_do_notice(struct end *end)
+{
+    const struct rnic_link *link = rnic_link_of(end)->state;
+    rnic_touch(end->handle->w, end->segment);
+    end->state->noticed = 1;
+    rnic_observe(end, (struct sim_access){.kind = SIM_NOTICE});
+    rnic_raise(end->handle, RDMA_EVENT_DISCONNECTED, end->conn,
+               link->ending == LINK_CLOSED ? 0 : link->error, 0);
+    rnic_stir(end);
+}
+
+/* ---- flush ------------------------------------------------------------------------------- */
+
+bool rnic_can_flush(const struct end *end)
+{
+    const struct rnic_end *e = end->state;
+    if (!e->noticed)
+        return false;
+    return !e->stopped || e->rung > e->completed || e->receives_rung > e->taken;
+}
+
+/* The engine stops: nothing of this connection reads or writes memory here from now on. */
+static void stop(struct end *end)
+{
+    struct sim_world *w = end->handle->w;
+    struct link *link = rnic_link_of(end);
+    uint32_t side = end->state->side;
+    end->state->stopped = 1;
+    rnic_touch(w, link->segment);
+    link->state->sides[side].stopped = 1;
+    if (w->rnics->immediate)
+        return;
+    rnic_touch(w, end->stage_segment);
+    memset(end->stage, 0, end->stage_segment->size);
+    rnic_touch(w, link->wires[1 - side].segment);
+    memset(link->wires[1 - side].state, 0, link->wires[1 - side].segment->size);
+    rnic_look(w, end->handle->rnic->segment);
+    if (end->handle->rnic->host->atomic == end->index + 1) {
+        rnic_touch(w, end->handle->rnic->segment);
+        end->handle->rnic->host->atomic = 0;
+    }
+    struct end *peer = rnic_peer(end);
+    if (peer)
+        rnic_stir(peer); /* it may wait for this to notice the end of the stream */
+}
+
+/* What was done in order, and asks for no completion, has none. */
+static uint32_t flush_sends(struct end *end)
+{
+    struct rnic_end *e = end->state;
+    uint32_t flushed = 0;
+    for (; e->completed < e->rung; e->completed++) {
+        const struct rnic_wqe *wqe = rnic_wqe(end, e->completed);
+        if (flushed == 0 && wqe->state == WQE_DONE && (wqe->flags & RDMA_SIGNALED) == 0) {
+            e->silent++;
+            continue;
+        }
+        rnic_complete(end, wqe->wr_id, wqe->op,
+                      wqe->state == WQE_FAILED ? wqe->status : RDMA_FLUSHED, 0);
+        flushed++;
+    }
+    e->launched = e->rung;
+    return flushed;
+}
+
+static uint32_t flush_receives(struct end *end)
+{
+    struct rnic_end *e = end->state;
+    uint32_t flushed = e->receives_rung - e->taken;
+    while (e->taken < e->receives_rung)
+        rnic_receive_done(end, &(struct rnic_cqe){.op = RDMA_RECV, .status = RDMA_FLUSHED});
+    return flushed;
+}
+
+void rnic_do_flush(struct end *end)
+{
+    rnic_touch(end->handle->w, end->segment);
+    if (!end->state->stopped)
+        stop(end);
+    uint32_t flushed = end->handle->w->rnics->immediate ? 0 : flush_sends(end);
+    flushed += flush_receives(end);
+    rnic_observe(end, (struct sim_access){.kind = SIM_FLUSH, .value = flushed});
+    rnic_look_drained(end);
+}
+
+void rnic_look_drained(struct end *end)
+{
+    struct rnic_end *e = end->state;
+    if (e->state != END_ESTABLISHED || e->known != KNOWN_DISCONNECTED || !e->stopped ||
+        e->drained || e->posted != e->silent || e->receives != 0)
+        return;
+    rnic_touch(end->handle->w, end->segment);
+    e->drained = 1;
+    rnic_raise(end->handle, RDMA_EVENT_DRAINED, end->conn, 0, 0);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Registered memory, and who may do what with it. */
+#include <errno.h>
+
+#include "sim/rnic_state.h"
+
+/* STags and lkeys: host, place in its table, and a key that steps when the place is used again. */
+#define HOST_SHIFT 20u
+#define PLACE_SHIFT 8u
+#define PLACE_MASK 0xfffu
+
+static uint32_t key_of(const struct sim_rnic *rnic, uint32_t place)
+{
+    return (rnic->index + 1) << HOST_SHIFT | (place + 1) << PLACE_SHIFT |
+           rnic->host->regions[place].key;
+}
+
+int rnic_reg(struct sim_handle *h, void *addr, uint64_t length, uint32_t access,
+             uint64_t wanted_base, struct rdma_region *region)
+{
+    struct sim_rnic *rnic = h->rnic;
+    if (length == 0 || ((access & (RDMA_REMOTE_WRITE | RDMA_REMOTE_ATOMIC)) != 0 &&
+                        (access & RDMA_LOCAL_WRITE) == 0))
+        return -EINVAL;
+    if (!h->w->rnics->immediate && (!sim_segment_find(&h->w->arena, addr) ||
+                                    !sim_segment_find(&h->w->arena, (char *)addr + length - 1)))
+        return -EINVAL; /* outside the world */
+    uint32_t place = 0;
+    while (place < rnic->config.regions && rnic->host->regions[place].used)
+        place++;
+    if (place == rnic->config.regions)
+        return -ENOSPC;
+    rnic_touch(h->w, rnic->segment);
+    struct rnic_region *r = &rnic->host->regions[place];
+    *r = (struct rnic_region){
+        .addr = (uint64_t)(uintptr_t)addr,
+        .length = length,
+        .base_to = rnic->config.bits & RDMA_CAP_BASE_TO ? wanted_base : (uint64_t)(uintptr_t)addr,
+        .access = access,
+        .used = 1,
+        .valid = 1,
+        .key = r->key};
+    *region = (struct rdma_region){.addr = addr,
+                                   .length = length,
+                                   .base_to = r->base_to,
+                                   .lkey = key_of(rnic, place),
+                                   .stag = key_of(rnic, place),
+                                   .access = access,
+                                   .id = place};
+    return 0;
+}
+
+int rnic_dereg(struct sim_handle *h, struct rdma_region *region)
+{
+    struct sim_rnic *rnic = h->rnic;
+    if (region->id >= rnic->config.regions || !rnic->host->regions[region->id].used ||
+        key_of(rnic, region->id) != region->stag)
+        return -EINVAL;
+    rnic_touch(h->w, rnic->segment);
+    uint8_t key = rnic->host->regions[region->id].key;
+    rnic->host->regions[region->id] = (struct rnic_region){.key = (uint8_t)(key + 1)};
+    return 0;
+}
+
+static struct rnic_region *region_of(const struct sim_rnic *rnic, uint32_t key)
+{
+    uint32_t place = (key >> PLACE_SHIFT & PLACE_MASK) - 1;
+    if (place >= rnic->config.regions)
+        return NULL;
+    struct rnic_region *r = &rnic->host->regions[place];
+    return r->valid && key_of(rnic, place) == key ? r : NULL;
+}
+
+/* Nothing is checked of a place without octets. */
+static bool place_ok(const struct sim_rnic *rnic, const struct rdma_sge *sge, uint32_t access)
+{
+    if (sge->length == 0)
+        return true;
+    const struct rnic_region *r = region_of(rnic, sge->lkey);
+    uint64_t at = (uint64_t)(uintptr_t)sge->addr;
+    return r && (r->access & access) == access && at >= r->addr && at - r->addr <= r->length &&
+           sge->length <= r->length - (at - r->addr);
+}
+
+bool rnic_local_ok(const struct sim_rnic *rnic, const struct rdma_sge *sges, uint32_t count,
+                   uint32_t access)
+{
+    rnic_look(rnic->w, rnic->segment);
+    for (uint32_t i = 0; i < count; i++)
+        if (!place_ok(rnic, &sges[i], access))
+            return false;
+    return true;
+}
+
+char *rnic_remote(const struct sim_rnic *rnic, uint32_t stag, uint64_t to, uint64_t length,
+                  uint32_t access)
+{
+    rnic_look(rnic->w, rnic->segment);
+    const struct rnic_region *r = region_of(rnic, stag);
+    if (!r || (r->access & access) != access || to < r->base_to || to - r->base_to > r->length ||
+        length > r->length - (to - r->base_to))
+        return NULL;
+    return (char *)(uintptr_t)(r->addr + (to - r->base_to));
+}
+
+bool rnic_invalidate(struct sim_rnic *rnic, uint32_t stag, bool by_peer)
+{
+    struct rnic_region *r = region_of(rnic, stag);
+    const uint32_t remote = RDMA_REMOTE_READ | RDMA_REMOTE_WRITE | RDMA_REMOTE_ATOMIC;
+    rnic_look(rnic->w, rnic->segment);
+    if (!r ||
+        (by_peer && ((rnic->config.bits & RDMA_CAP_INV_REGION) == 0 || (r->access & remote) == 0)))
+        return false;
+    rnic_touch(rnic->w, rnic->segment);
+    r->valid = 0;
+    return true;
+}

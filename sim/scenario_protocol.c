@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The values of a scenario of kind protocol; those of its requests: scenario_request.c. */
+#include "sim/scenario.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/scenario_request.h"
+#include "sim/scenario_value.h"
+
+#define DEFAULT_BLOCK_OCTETS 16u
+
+static bool read_block_size(const struct sim_text *text, const struct sim_raw_scenario *raw,
+                            struct sim_scenario *s)
+{
+    s->block_size = DEFAULT_BLOCK_OCTETS;
+    if (raw->block_size != NULL &&
+        (!sim_is_size(raw->block_size, &s->block_size) || s->block_size < SIM_MIN_BLOCK_OCTETS ||
+         s->block_size > SIM_MAX_BLOCK_OCTETS || s->block_size % 8 != 0))
+        return sim_complain(text, "block_size",
+                            "%s is not a multiple of 8 from %u to %u octets, write one: these "
+                            "octets exist and are moved",
+                            sim_quoted(raw->block_size).text, SIM_MIN_BLOCK_OCTETS,
+                            SIM_MAX_BLOCK_OCTETS);
+    return sim_check_block_range(text, raw->block_size != NULL, s);
+}
+
+static bool read_numbers(const struct sim_text *text, const struct sim_raw_scenario *raw,
+                         struct sim_scenario *s)
+{
+    struct sim_protocol_part *p = &s->protocol;
+    return sim_read_number(text, "handles", raw->handles, 0, 1, SIM_MAX_HANDLES, &p->handles) &&
+           sim_read_number(text, "credits", raw->credits, 2, 1, SIM_MAX_CREDITS, &p->credits) &&
+           sim_read_number(text, "max_inline", raw->max_inline, (uint32_t)s->block_size, 0,
+                           SIM_MAX_INLINE_OCTETS, &p->max_inline) &&
+           sim_read_number(text, "losses", raw->losses, 0, 0, SIM_MAX_LOSSES, &p->losses) &&
+           sim_read_number(text, "stops", raw->stops, 0, 0, SIM_MAX_STOPS, &p->stops);
+}
+
+/* ---- agents ------------------------------------------------------------------------------ */
+
+static bool take_names(const struct sim_text *text, struct sim_raw_scenario *raw,
+                       struct sim_protocol_part *p)
+{
+    p->workers = calloc(raw->workers_count, sizeof *p->workers);
+    p->initiators = calloc(raw->initiators_count, sizeof *p->initiators);
+    if (p->workers == NULL || p->initiators == NULL)
+        return sim_complain(text, "", SIM_NO_MEMORY);
+    p->workers_count = raw->workers_count;
+    p->initiators_count = raw->initiators_count;
+    for (unsigned i = 0; i < p->workers_count; i++)
+        p->workers[i].name = sim_take(&raw->workers[i].name);
+    for (unsigned i = 0; i < p->initiators_count; i++)
+        p->initiators[i].name = sim_take(&raw->initiators[i].name);
+    return true;
+}
+
+static bool check_agent_names(const struct sim_text *text, const struct sim_protocol_part *p)
+{
+    struct sim_named all[SIM_MAX_WORKERS + SIM_MAX_INITIATORS];
+    unsigned count = 0;
+    for (unsigned i = 0; i < p->workers_count; i++)
+        all[count++] = (struct sim_named){p->workers[i].name, sim_entry_path("workers", i, "name")};
+    for (unsigned i = 0; i < p->initiators_count; i++)
+        all[count++] =
+            (struct sim_named){p->initiators[i].name, sim_entry_path("initiators", i, "name")};
+    return sim_check_names(text, all, count, SIM_MAX_PEER_NAME, SIM_RNIC_SUFFIX);
+}
+
+/* ---- initiators -------------------------------------------------------------------------- */
+
+/* Worker `name`, or SIM_NOBODY. */
+static uint32_t find_worker(const struct sim_protocol_part *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->workers_count; i++)
+        if (strcmp(p->workers[i].name, name) == 0)
+            return i;
+    return SIM_NOBODY;
+}
+
+static bool read_connections(const struct sim_text *text, const struct sim_protocol_part *p,
+                             const struct sim_raw_initiator *from, unsigned index,
+                             struct sim_initiator *to)
+{
+    to->workers_count = from->workers_count;
+    for (unsigned i = 0; i < from->workers_count; i++) {
+        to->workers[i] = find_worker(p, from->workers[i]);
+        if (to->workers[i] != SIM_NOBODY)
+            continue;
+        char names[64] = "";
+        for (unsigned j = 0; j < p->workers_count; j++)
+            sim_list_add(names, sizeof names, p->workers[j].name);
+        struct sim_string path = sim_entry_path("initiators", index, "workers");
+        sim_path_add_entry(&path, i);
+        return sim_complain(text, path.text, "%s is not a worker, write one of %s",
+                            sim_quoted(from->workers[i]).text, names);
+    }
+    return true;
+}
+
+static bool read_initiator(const struct sim_text *text, struct sim_scenario *s,
+                           const struct sim_raw_initiator *from, unsigned index)
+{
+    struct sim_protocol_part *p = &s->protocol;
+    struct sim_initiator *to = &p->initiators[index];
+    if (!read_connections(text, p, from, index, to) ||
+        !sim_read_number(text, sim_entry_path("initiators", index, "quota").text, from->quota, 0, 0,
+                         SIM_MAX_BLOCKS, &to->quota) ||
+        !sim_read_number(text, sim_entry_path("initiators", index, "reconnects").text,
+                         from->reconnects, 0, 0, SIM_MAX_RECONNECTS, &to->reconnects) ||
+        !sim_read_number(text, sim_entry_path("initiators", index, "depth").text, from->depth, 1, 1,
+                         SIM_MAX_CREDITS, &to->depth))
+        return false;
+    if (to->depth > p->credits)
+        return sim_complain(text, sim_entry_path("initiators", index, "depth").text,
+                            "%u requests at once are more than the credits (%u), lower depth or "
+                            "raise credits",
+                            to->depth, p->credits);
+    to->program = calloc(from->program_count, sizeof *to->program);
+    if (to->program == NULL)
+        return sim_complain(text, "", SIM_NO_MEMORY);
+    to->program_count = from->program_count;
+    return true;
+}
+
+/* A target reserves free blocks for the sum of quotas (draft: Operational Considerations). */
+static bool check_quotas(const struct sim_text *text, const struct sim_scenario *s)
+{
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < s->protocol.initiators_count; i++) {
+        sum += s->protocol.initiators[i].quota;
+        if (sum > s->blocks)
+            return sim_complain(text, sim_entry_path("initiators", i, "quota").text,
+                                "the quotas up to here add up to %u and there are %u blocks, lower "
+                                "one or add blocks",
+                                sum, s->blocks);
+    }
+    return true;
+}
+
+static bool read_initiators(const struct sim_text *text, const struct sim_raw_scenario *raw,
+                            struct sim_scenario *s)
+{
+    for (unsigned i = 0; i < raw->initiators_count; i++)
+        if (!read_initiator(text, s, &raw->initiators[i], i))
+            return false;
+    /* Requests name other initiators' requests, so that all have to be known. */
+    for (unsigned i = 0; i < raw->initiators_count; i++)
+        for (unsigned j = 0; j < raw->initiators[i].program_count; j++)
+            if (!sim_scenario_read_request(text, &raw->initiators[i].program[j], s, i, j))
+                return false;
+    return check_quotas(text, s) && sim_scenario_check_order(text, &s->protocol);
+}
+
+bool sim_scenario_read_protocol(const struct sim_text *text, struct sim_raw_scenario *raw,
+                                struct sim_scenario *s)
+{
+    return read_block_size(text, raw, s) && read_numbers(text, raw, s) &&
+           take_names(text, raw, &s->protocol) && check_agent_names(text, &s->protocol) &&
+           read_initiators(text, raw, s);
+}

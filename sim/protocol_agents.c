@@ -157,10 +157,24 @@ static bool is_finished(const struct sim_initiator *s, const struct protocol_ini
     return it->next == s->program_count && kbtp_initiator_outstanding(it->library) == 0;
 }
 
-static bool may_connect(const struct sim_initiator *s, const struct protocol_initiator *it)
+/* Is there room for one connection more? The target may be slow to notice that earlier ones ended. */
+static bool has_link(const struct sim_agent *agent)
+{
+    const struct sim_protocol_part *part = &agent->world->scenario->protocol;
+    uint32_t initiator = sim_protocol_initiator(agent->world, agent->index), first = 0;
+    for (uint32_t i = 0; i < initiator; i++)
+        first += PROTOCOL_LINKS(part->initiators[i].reconnects);
+    for (uint32_t i = 0; i < PROTOCOL_LINKS(part->initiators[initiator].reconnects); i++)
+        if (!sim_rnic_link(agent->world, first + i).exists)
+            return true;
+    return false;
+}
+
+static bool may_connect(const struct sim_agent *agent, const struct sim_initiator *s,
+                        const struct protocol_initiator *it)
 {
     return kbtp_initiator_state(it->library) == KBTP_INITIATOR_DOWN && !is_finished(s, it) &&
-           (!it->was_ready || it->reconnects < s->reconnects);
+           (!it->was_ready || it->reconnects < s->reconnects) && has_link(agent);
 }
 
 /* The request that another one waits for, or NULL. */
@@ -194,7 +208,7 @@ static uint32_t initiator_choices(const struct sim_agent *agent, const void *pri
     const struct protocol_initiator *it = private;
     const struct sim_initiator *s = program_of(agent);
     uint32_t count = 0;
-    if (may_connect(s, it))
+    if (may_connect(agent, s, it))
         out[count++] = CHOICE(CHOICE_CONNECT, 0);
     if (may_submit(agent, s, it))
         out[count++] = CHOICE(CHOICE_SUBMIT, it->next);
@@ -264,28 +278,25 @@ const struct sim_program protocol_initiator_program = {
 
 /* ---- faults ------------------------------------------------------------------------------ */
 
-/* Arguments of the environment's steps. */
-#define FAULT_STOP 0x10000u
-
 static uint32_t fault_enabled(const struct sim_agent *agent, struct sim_step *out)
 {
     const struct sim_world *w = agent->world;
     const struct sim_protocol_part *s = &w->scenario->protocol;
     const struct protocol_world *p = protocol_world_of(w);
-    struct sim_step step = {.kind = SIM_STEP_FAULT, .agent = (uint8_t)agent->index};
     uint32_t count = 0;
     for (uint32_t link = 0; p->faults->losses < s->losses && link < sim_rnic_links(w); link++) {
         struct sim_link_info info = sim_rnic_link(w, link);
         if (!info.established || info.ending)
             continue;
-        step.arg = link;
-        out[count++] = step;
+        out[count++] =
+            (struct sim_step){.kind = SIM_STEP_CUT, .agent = (uint8_t)agent->index, .arg = link};
     }
     for (uint32_t i = 0; p->faults->stops < s->stops && i < p->view.initiators; i++) {
         if (p->faults->stopped[i] || is_finished(&s->initiators[i], protocol_initiator_of(w, i)))
             continue;
-        step.arg = FAULT_STOP | i;
-        out[count++] = step;
+        out[count++] = (struct sim_step){.kind = SIM_STEP_FAULT,
+                                         .agent = (uint8_t)agent->index,
+                                         .queue = (uint8_t)(p->view.first_initiator + i)};
     }
     return count;
 }
@@ -308,15 +319,14 @@ static void fault_run(struct sim_agent *agent, const struct sim_step *step)
     struct sim_world *w = agent->world;
     struct protocol_world *p = protocol_world_of(w);
     sim_ghost_write(w, p->faults, sizeof *p->faults);
-    if (!(step->arg & FAULT_STOP)) {
+    if (step->kind == SIM_STEP_CUT) {
         lose(w, p, step->arg);
         return;
     }
-    uint32_t initiator = step->arg & ~FAULT_STOP;
     p->faults->stops++;
-    p->faults->stopped[initiator] = 1;
-    sim_cpu_kill(&w->agents[p->view.first_initiator + initiator]);
-    sim_rnic_host_dies(w, p->view.first_initiator + initiator);
+    p->faults->stopped[step->queue - p->view.first_initiator] = 1;
+    sim_cpu_kill(&w->agents[step->queue]);
+    sim_rnic_host_dies(w, step->queue);
 }
 
 static bool fault_at_rest(const struct sim_agent *agent)

@@ -160,18 +160,25 @@ static uint32_t octets_of(const struct sim_protocol_world *p)
                       (p->credits + 1) * sizeof(struct sim_open_request));
 }
 
-/* A session begins: what the last connection left open is answered no more. */
-static void hello_sent(struct sim_world *w, uint32_t initiator)
+/*
+ * A session begins, on this link: from now on nothing that was asked on an earlier one takes effect
+ * any more (I-10).
+ */
+static void welcome_sent(struct sim_world *w, uint32_t initiator, uint32_t link)
 {
     struct sim_protocol_world *p = sim_protocol_of(w);
     struct sim_wire_ghost *ghost = p->wire[initiator];
+    sim_ghost_write(w, ghost, octets_of(p));
     for (uint32_t i = 0; i < ghost->open_count; i++)
         if (ghost->open[i].delivered)
             sim_reach(w, PROTOCOL_REACH_REQUEST_DROPPED);
+    if (ghost->bound != 0)
+        sim_reach(w, PROTOCOL_REACH_SESSION_RESTORED);
     memset(ghost->open, 0, (p->credits + 1) * sizeof *ghost->open);
     ghost->open_count = 0;
+    ghost->releasing = 0;
+    ghost->link = (uint8_t)link;
     ghost->next_request = (uint8_t)protocol_initiator_of(w, initiator)->next;
-    ghost->hellos = 1;
 }
 
 static void request_sent(struct sim_world *w, uint32_t initiator, const struct sim_header *header)
@@ -198,7 +205,7 @@ static void sent_by_initiator(struct sim_world *w, uint32_t initiator,
     if (header->opcode == KBTP_OP_HELLO) {
         if (ghost->hellos != 0)
             sim_reach(w, PROTOCOL_REACH_RECONNECTED);
-        hello_sent(w, initiator);
+        ghost->hellos = 1;
     } else if (header->opcode == KBTP_OP_GOODBYE) {
         ghost->releasing = header->flags & KBTP_GOODBYE_RELEASE;
     } else {
@@ -265,8 +272,8 @@ void protocol_message(struct sim_world *w, const struct sim_message *message)
     else if (message->phase == SIM_DELIVERED && sender != SIM_NOBODY)
         mark_delivered(w, sender, &header);
     else if (message->phase == SIM_SENT && header.opcode == KBTP_OP_HELLO_ACK &&
-             header.status == KBTP_STATUS_OK && sim_protocol_of(w)->wire[receiver]->bound != 0)
-        sim_reach(w, PROTOCOL_REACH_SESSION_RESTORED);
+             header.status == KBTP_STATUS_OK)
+        welcome_sent(w, receiver, message->link);
 }
 
 /* ---- outcomes ---------------------------------------------------------------------------- */

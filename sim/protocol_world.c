@@ -304,7 +304,7 @@ static int attach_initiator(struct sim_world *w, struct protocol_world *world, u
                                      .max_sge = 1,
                                      .reads = MAX_READS,
                                      .cqs = 1,
-                                     .links = s->reconnects != 0 ? 3 : 1,
+                                     .links = PROTOCOL_LINKS(s->reconnects),
                                      .isolated = true,
                                      .never_disconnects = never_ends(part)};
     uint32_t agent = world->view.first_initiator + initiator;
@@ -472,6 +472,61 @@ static void add_checkers(struct sim_world *w)
     _Static_assert(sizeof all / sizeof *all <= SIM_MAX_CHECKERS, "SIM_MAX_CHECKERS");
 }
 
+/* ---- sessions at the start --------------------------------------------------------------- */
+
+#define MAX_CONNECT_ROUNDS 10000u
+
+/* The first step of an agent that is neither a fault nor a request of a program. */
+static bool next_step(const struct sim_world *w, uint32_t agent, struct sim_step *step)
+{
+    struct sim_step steps[SIM_MAX_STEPS];
+    uint32_t count = w->agents[agent].ops->enabled(&w->agents[agent], steps);
+    for (uint32_t i = 0; i < count; i++) {
+        bool submits = steps[i].kind == SIM_STEP_CHOOSE && steps[i].arg >> 16 == CHOICE_SUBMIT;
+        if (submits || sim_step_is_environment(&steps[i]))
+            continue;
+        *step = steps[i];
+        return true;
+    }
+    return false;
+}
+
+static bool all_ready(const struct sim_world *w)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    for (uint32_t i = 0; i < p->initiators; i++)
+        if (kbtp_initiator_state(protocol_initiator_of(w, i)->library) != KBTP_INITIATOR_READY)
+            return false;
+    return true;
+}
+
+/* Does no step change anything? Every agent has looked once more, and is between two polls. */
+static bool round_of_steps(struct sim_world *w)
+{
+    bool effect = false;
+    for (uint32_t i = 0; i < w->agents_count; i++) {
+        struct sim_step step;
+        do {
+            if (!next_step(w, i, &step))
+                break;
+            sim_world_step(w, &step);
+            effect |= w->effect;
+        } while (!w->agents[i].ops->at_rest(&w->agents[i]) && !w->violation.property);
+    }
+    return effect;
+}
+
+/* Makes all connections in one fixed order, before anything is explored. */
+static int connect_all(struct sim_world *w)
+{
+    for (uint32_t round = 0; round < MAX_CONNECT_ROUNDS; round++) {
+        bool effect = round_of_steps(w);
+        if (w->violation.property || (!effect && all_ready(w)))
+            return 0;
+    }
+    return -ETIMEDOUT;
+}
+
 int sim_protocol_world_build(struct sim_world *w)
 {
     struct protocol_world *world = calloc(1, sizeof *world);
@@ -500,5 +555,5 @@ int sim_protocol_world_build(struct sim_world *w)
         return failed;
     add_checkers(w);
     sim_cpu_start(w);
-    return 0;
+    return w->scenario->protocol.connected ? connect_all(w) : 0;
 }

@@ -66,10 +66,12 @@ struct sim_open_request {
 /* By initiator. */
 struct sim_wire_ghost {
     uint32_t open_count;
-    uint8_t next_request;           /* of the program: what the next request sent is */
-    uint8_t hellos;                 /* sent */
-    uint8_t releasing;              /* GOODBYE with RELEASE was sent */
-    uint8_t bound;                  /* entries of its range that are VALID */
+    uint8_t next_request; /* of the program: what the next request sent is */
+    uint8_t hellos;       /* it has sent one */
+    uint8_t releasing;    /* GOODBYE with RELEASE was sent */
+    uint8_t bound;        /* entries of its range that are VALID */
+    uint8_t link;         /* on which its session was begun last */
+    uint8_t zero[3];
     struct sim_open_request open[]; /* room for `credits` + 1 */
 };
 

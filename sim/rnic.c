@@ -223,8 +223,8 @@ struct sim_handle *rnic_handle_new(struct sim_rnic *rnic, const struct sim_rnic_
     h->limits = *limits;
     if (limits->wire == 0)
         h->limits.wire = limits->send_depth;
-    if (limits->links == 0)
-        h->limits.links = 2 * limits->connections;
+    if (w->rnics->immediate)
+        h->limits.links = limits->connections;
     h->wqe_octets = w->rnics->immediate ? 0 : wqe_octets(h);
     h->receive_octets =
         (uint32_t)(sizeof(struct rnic_receive) + limits->max_sge * sizeof(struct rdma_sge));
@@ -233,7 +233,7 @@ struct sim_handle *rnic_handle_new(struct sim_rnic *rnic, const struct sim_rnic_
                               SIM_RNIC_EVENTS(limits) * sizeof(struct rnic_event),
                           &h->port_segment);
     h->cqs = calloc(limits->cqs ? limits->cqs : 1, sizeof *h->cqs);
-    if (!h->port || !h->cqs || add_ends(h) != 0 || add_links(h) != 0)
+    if (!h->port || !h->cqs || add_ends(h) != 0 || (w->rnics->immediate && add_links(h) != 0))
         return NULL; /* what there is goes with the world */
     return h;
 }
@@ -254,6 +254,20 @@ int sim_rnic_attach(struct sim_world *w, uint32_t cpu_agent, uint32_t rnic_agent
     return 0;
 }
 
+/* Of each an end still exists: its own, or that of somebody it connects to. */
+static uint32_t most_links(const struct sim_handle *h)
+{
+    uint32_t links = h->limits.connections;
+    for (uint32_t i = 0; i < h->route_count; i++) {
+        bool counted = false;
+        for (uint32_t j = 0; j < i; j++)
+            counted = counted || h->route[j] == h->route[i];
+        if (!counted)
+            links += h->w->agents[h->route[i]].handle->limits.connections;
+    }
+    return links;
+}
+
 int sim_rnic_route(struct sim_world *w, uint32_t initiator, const uint32_t *listeners,
                    uint32_t count)
 {
@@ -268,7 +282,9 @@ int sim_rnic_route(struct sim_world *w, uint32_t initiator, const uint32_t *list
         return -ENOMEM;
     memcpy(h->route, listeners, count * sizeof *listeners);
     h->route_count = count;
-    return 0;
+    if (h->limits.links == 0)
+        h->limits.links = most_links(h);
+    return add_links(h);
 }
 
 void rnic_free_all(struct sim_world *w)
@@ -363,6 +379,9 @@ bool sim_rnic_cut(struct sim_world *w, uint32_t link)
     l->state->error = -ECONNRESET;
     l->state->may_be_lost = 0;
     stir_both(w, l->state);
+    const struct end *end = rnic_end_at(w, l->state, 0);
+    if (end && !w->rnics->immediate)
+        rnic_observe(end, (struct sim_access){.kind = SIM_CUT, .value = link});
     return true;
 }
 

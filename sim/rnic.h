@@ -73,7 +73,7 @@ struct sim_rnic_limits {
     uint32_t timers;   /* ids below this */
     uint32_t cqs;      /* completion queues */
     uint32_t wire;     /* messages on the way per connection and direction; 0: send_depth */
-    uint32_t links;    /* connections it made of which an end still exists; 0: 2 * connections */
+    uint32_t links;    /* connections it made of which an end still exists; 0: as many as can be */
     uint32_t host;     /* sim/device.h only: which RNIC, below config.hosts */
     uint32_t connects; /* rdma_connect() succeeds so often in all; 0: without limit */
     /*

@@ -17,12 +17,15 @@ static struct end *free_end(struct sim_handle *h)
     return NULL;
 }
 
-/* The lowest of its links that is free; its number + 1, or 0. */
+/* The lowest of its links that is free; its number + 1, or 0. Devices have one pool for all. */
 static uint32_t free_link(const struct sim_handle *h)
 {
-    for (uint32_t i = h->first_link; i < h->first_link + h->limits.links; i++) {
-        rnic_look(h->w, h->w->rnics->links[i].segment);
-        if (h->w->rnics->links[i].state->state == LINK_FREE)
+    const struct sim_rnics *rnics = h->w->rnics;
+    uint32_t first = rnics->immediate ? 0 : h->first_link;
+    uint32_t end = rnics->immediate ? rnics->links_count : first + h->limits.links;
+    for (uint32_t i = first; i < end; i++) {
+        rnic_look(h->w, rnics->links[i].segment);
+        if (rnics->links[i].state->state == LINK_FREE)
             return i + 1;
     }
     return 0;

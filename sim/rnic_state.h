@@ -88,7 +88,7 @@ struct rnic_end {
     uint8_t halted;  /* a work request failed: no later one begins */
     uint8_t drained; /* DRAINED was raised */
     uint8_t heard;   /* the CPU took a receive that completed well */
-    uint32_t link; /* + 1 */
+    uint32_t link;   /* + 1 */
     uint32_t cq;
     uint32_t send_depth, recv_depth, max_sge, max_inline;
     uint32_t reads_out, reads_in;

@@ -150,6 +150,7 @@ static const cyaml_schema_field_t protocol_fields[] = {
     LIST(sim_raw_scenario, initiators, REQUIRED, &initiator_schema, 1, SIM_MAX_INITIATORS),
     STRING(sim_raw_scenario, losses, OPTIONAL),
     STRING(sim_raw_scenario, stops, OPTIONAL),
+    CHOICE(sim_raw_scenario, connected, booleans),
     LAST_FIELDS,
 };
 const cyaml_schema_value_t sim_protocol_schema = {

@@ -84,6 +84,7 @@ struct sim_raw_scenario {
     char *max_inline;
     char *losses;
     char *stops;
+    int *connected;
     struct sim_raw_named *workers;
     unsigned workers_count;
     struct sim_raw_initiator *initiators;

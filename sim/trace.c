@@ -22,65 +22,90 @@
 
 /* ---- steps in words ---------------------------------------------------------------------- */
 
-static const char *const step_words[] = {
-    [SIM_STEP_CHOOSE] = "choose", [SIM_STEP_ACCESS] = "access", [SIM_STEP_PIECE] = "piece",
-    [SIM_STEP_DRAIN] = "drain",   [SIM_STEP_FAULT] = "dies",
-};
+/* Which numbers of a step its words tell, one after the other. */
+enum step_number { END_OF_NUMBERS, QUEUE, PIECE, ARG };
 
-static uint32_t step_number(const struct sim_step *step)
-{
-    switch (step->kind) {
-    case SIM_STEP_CHOOSE:
-        return step->arg;
-    case SIM_STEP_PIECE:
-        return step->piece;
-    default:
-        return step->queue;
-    }
-}
+static const struct {
+    const char *word;
+    uint8_t numbers[3]; /* enum step_number */
+} step_words[SIM_STEP_KINDS] = {
+    [SIM_STEP_CHOOSE] = {"choose", {ARG}},
+    [SIM_STEP_ACCESS] = {"access", {QUEUE}},
+    [SIM_STEP_PIECE] = {"piece", {PIECE}},
+    [SIM_STEP_DRAIN] = {"drain", {QUEUE}},
+    [SIM_STEP_FAULT] = {"dies", {QUEUE}},
+    [SIM_STEP_CUT] = {"cuts", {ARG}},
+    [SIM_STEP_EXPIRE] = {"expire", {QUEUE}},
+    [SIM_STEP_FETCH] = {"fetch", {QUEUE}},
+    [SIM_STEP_GATHER] = {"gather", {QUEUE, ARG}},
+    [SIM_STEP_EMIT] = {"emit", {QUEUE}},
+    [SIM_STEP_PLACE] = {"place", {QUEUE, PIECE, ARG}},
+    [SIM_STEP_DELIVER] = {"deliver", {QUEUE}},
+    [SIM_STEP_READ] = {"read", {QUEUE, PIECE, ARG}},
+    [SIM_STEP_ATOMIC] = {"atomic", {QUEUE, PIECE}},
+    [SIM_STEP_REPLY] = {"reply", {QUEUE}},
+    [SIM_STEP_COMPLETE] = {"complete", {QUEUE}},
+    [SIM_STEP_CONNECT] = {"connect", {QUEUE}},
+    [SIM_STEP_NOTICE] = {"notice", {QUEUE}},
+    [SIM_STEP_FLUSH] = {"flush", {QUEUE}},
+};
 
 void sim_step_print(const struct sim_world *w, const struct sim_step *step, char *out, size_t size)
 {
-    snprintf(out, size, "%s %s %u", w->agents[step->agent].name, step_words[step->kind],
-             step_number(step));
+    size_t used = (size_t)snprintf(out, size, "%s %s", w->agents[step->agent].name,
+                                   step_words[step->kind].word);
+    const uint8_t *numbers = step_words[step->kind].numbers;
+    for (unsigned i = 0; i < 3 && numbers[i] != END_OF_NUMBERS && used < size; i++) {
+        uint32_t number = numbers[i] == QUEUE   ? step->queue
+                          : numbers[i] == PIECE ? step->piece
+                                                : step->arg;
+        used += (size_t)snprintf(out + used, size - used, " %u", number);
+    }
 }
 
-/* Has the agent steps of this kind? Only the environment kills, and it does nothing else. */
+/* Has the agent steps of this kind? Only the environment kills and cuts, and does nothing else. */
 static bool has_kind(const struct sim_agent *agent, unsigned kind)
 {
-    return (kind == SIM_STEP_FAULT) == (agent->cpu == NULL);
+    if (agent->rnic)
+        return kind >= SIM_STEP_FETCH;
+    if (!agent->cpu)
+        return kind == SIM_STEP_FAULT || kind == SIM_STEP_CUT;
+    return kind <= SIM_STEP_DRAIN || kind == SIM_STEP_EXPIRE;
 }
 
-/* The step of this agent that `word` and `number` tell. */
-static struct sim_step step_of(const struct sim_agent *agent, const char *word, unsigned number)
+/* The step of this agent that `word` and the numbers tell. */
+static struct sim_step step_of(const struct sim_agent *agent, const char *word,
+                               const unsigned numbers[3])
 {
     struct sim_step step = {.agent = (uint8_t)agent->index};
-    for (unsigned kind = SIM_STEP_CHOOSE; kind <= SIM_STEP_FAULT; kind++)
-        if (has_kind(agent, kind) && strcmp(word, step_words[kind]) == 0)
+    for (unsigned kind = SIM_STEP_CHOOSE; kind < SIM_STEP_KINDS; kind++)
+        if (has_kind(agent, kind) && strcmp(word, step_words[kind].word) == 0)
             step.kind = (uint8_t)kind;
-    if (step.kind == SIM_STEP_CHOOSE)
-        step.arg = number;
-    else if (step.kind == SIM_STEP_PIECE)
-        step.piece = (uint8_t)number;
-    else
-        step.queue = (uint8_t)number;
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned which = step_words[step.kind].numbers[i];
+        if (which == QUEUE)
+            step.queue = (uint8_t)numbers[i];
+        else if (which == PIECE)
+            step.piece = (uint8_t)numbers[i];
+        else if (which == ARG)
+            step.arg = numbers[i];
+    }
     return step;
 }
 
 bool sim_step_parse(const struct sim_world *w, const char *text, struct sim_step *step)
 {
-    char name[SIM_MAX_NAME + 2], word[16], printed[SIM_MAX_NAME + 32];
-    const char *digits = strrchr(text, ' ');
-    if (sscanf(text, "%16s %15s", name, word) != 2 || !digits)
+    char name[SIM_MAX_NAME + 2], word[16], printed[SIM_MAX_NAME + 48];
+    unsigned numbers[3] = {0};
+    if (sscanf(text, "%16s %15s %u %u %u", name, word, &numbers[0], &numbers[1], &numbers[2]) < 3)
         return false;
-    unsigned number = (unsigned)strtoul(digits, NULL, 10);
     for (uint32_t i = 0; i < w->agents_count; i++) {
         if (strcmp(w->agents[i].name, name) != 0)
             continue;
-        *step = step_of(&w->agents[i], word, number);
+        *step = step_of(&w->agents[i], word, numbers);
         if (step->kind == 0)
             continue;
-        /* sscanf and strtoul are lenient with spaces and numbers. */
+        /* sscanf is lenient with spaces and numbers. */
         sim_step_print(w, step, printed, sizeof printed);
         return strcmp(printed, text) == 0;
     }

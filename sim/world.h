@@ -30,6 +30,7 @@ enum sim_step_kind {
     SIM_STEP_PIECE,      /* move piece `piece` of the read or write the agent stands before */
     SIM_STEP_DRAIN,      /* entry `queue` of the store buffer becomes visible */
     SIM_STEP_FAULT,      /* agent `queue` dies */
+    SIM_STEP_CUT,        /* of the environment too: link `arg` is cut (sim_rnic_cut()) */
     SIM_STEP_EXPIRE,     /* of a CPU: its timer `queue` expires */
 
     /*
@@ -64,7 +65,8 @@ struct sim_step {
 /* Steps of the environment: a world is quiescent whether or not one is enabled. */
 static inline bool sim_step_is_environment(const struct sim_step *step)
 {
-    return step->kind == SIM_STEP_FAULT || step->kind == SIM_STEP_EXPIRE;
+    return step->kind == SIM_STEP_FAULT || step->kind == SIM_STEP_CUT ||
+           step->kind == SIM_STEP_EXPIRE;
 }
 
 /* What a step costs in a timed run: a class; the cost model says how much. */

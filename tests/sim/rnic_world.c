@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/random.h"
+#include "sim/trace.h"
 #include "tests/run.h"
 
 /* The test that runs: the callbacks below have no other way to it. */
@@ -95,21 +97,30 @@ static const struct sim_world_ops ops = {
 
 static uint32_t fault_enabled(const struct sim_agent *agent, struct sim_step *out)
 {
-    if (*cuts == running->cuts || sim_rnic_link(agent->world, 0).ending ||
-        !sim_rnic_link(agent->world, 0).exists)
+    struct sim_link_info info = sim_rnic_link(agent->world, 0);
+    if (*cuts == running->cuts || info.ending || !info.exists)
         return 0;
-    out[0] = (struct sim_step){.kind = SIM_STEP_FAULT, .agent = (uint8_t)agent->index};
+    out[0] = (struct sim_step){.kind = running->dies ? SIM_STEP_FAULT : SIM_STEP_CUT,
+                               .agent = (uint8_t)agent->index};
     return 1;
 }
 
 static void fault_run(struct sim_agent *agent, const struct sim_step *step)
 {
-    (void)step;
-    sim_ghost_write(agent->world, cuts, sizeof *cuts);
+    struct sim_world *w = agent->world;
+    sim_ghost_write(w, cuts, sizeof *cuts);
     ++*cuts;
-    CU_ASSERT(sim_rnic_cut(agent->world, 0));
-    if (*cuts == running->cuts)
-        sim_rnic_may_be_lost_default(agent->world, false);
+    if (step->kind == SIM_STEP_CUT) {
+        CU_ASSERT(sim_rnic_cut(w, 0));
+    } else {
+        sim_cpu_kill(&w->agents[0]);
+        sim_rnic_host_dies(w, 0);
+    }
+    if (*cuts < running->cuts)
+        return;
+    sim_rnic_may_be_lost_default(w, false);
+    for (uint32_t link = 0; link < sim_rnic_links(w); link++)
+        sim_rnic_may_be_lost(w, link, false);
 }
 
 static bool fault_at_rest(const struct sim_agent *agent)
@@ -175,6 +186,8 @@ static void connect(struct sim_world *w, uint32_t from, uint32_t to, uint32_t *c
     CU_ASSERT_EQUAL_FATAL(rdma_event(b, &event), 1);
     CU_ASSERT_EQUAL_FATAL(event.kind, RDMA_EVENT_CONNECTED);
     w->direct = false;
+    rw.peer_host[from] = to != 0;
+    rw.peer_host[to] = from != 0;
 }
 
 static void add_rnics(struct sim_world *w, int rnic[2])
@@ -228,10 +241,9 @@ static void register_all(struct sim_world *w)
         if (i < 2)
             CU_ASSERT_EQUAL_FATAL(rdma_reg(r, rw.x, octets, all, 0, &rw.shared[i]), 0);
         rw.buffer[i] = segment_new(w, "buffer", RW_BUFFER, i + 1);
-        CU_ASSERT_EQUAL_FATAL(
-            rdma_reg(r, rw.buffer[i], RW_BUFFER, RDMA_LOCAL_WRITE | RDMA_REMOTE_WRITE, 0,
-                     &rw.own[i]),
-            0);
+        CU_ASSERT_EQUAL_FATAL(rdma_reg(r, rw.buffer[i], RW_BUFFER,
+                                       RDMA_LOCAL_WRITE | RDMA_REMOTE_WRITE, 0, &rw.own[i]),
+                              0);
         CU_ASSERT_EQUAL_FATAL(rdma_cq_create(r, 12, &rw.cq[i]), 0);
         CU_ASSERT_EQUAL_FATAL(rdma_listen(r, ""), 0);
     }
@@ -241,10 +253,8 @@ static void add_fault(struct sim_world *w)
 {
     cuts = sim_segment_new(&w->arena, "ghost", 64, SIM_STATE);
     CU_ASSERT_PTR_NOT_NULL_FATAL(cuts);
-    w->agents[w->agents_count] = (struct sim_agent){.ops = &fault_ops,
-                                                    .world = w,
-                                                    .name = SIM_ENVIRONMENT_NAME,
-                                                    .index = w->agents_count};
+    w->agents[w->agents_count] = (struct sim_agent){
+        .ops = &fault_ops, .world = w, .name = SIM_ENVIRONMENT_NAME, .index = w->agents_count};
     w->agents_count++;
 }
 
@@ -284,6 +294,45 @@ static void build(struct sim_world *w)
     w->arena.undo_used = w->arena.undo_start = 0;
 }
 
+/* ---- words ------------------------------------------------------------------------------- */
+
+static void check_describe(void *context, const struct sim_access *access)
+{
+    char words[200] = "";
+    bool described = sim_rnic_describe(context, access, words, sizeof words);
+    CU_ASSERT_EQUAL(described, access->kind >= SIM_POST);
+    CU_ASSERT_EQUAL(words[0] != 0, described);
+    CU_ASSERT_PTR_NULL(strchr(words, '?'));
+}
+
+static void check_words(const struct sim_world *w, const struct sim_step *step)
+{
+    char words[64];
+    struct sim_step parsed;
+    sim_step_print(w, step, words, sizeof words);
+    if (!sim_step_parse(w, words, &parsed) || memcmp(&parsed, step, sizeof parsed) != 0)
+        CU_FAIL("a step does not come back from its words");
+}
+
+/* Some way through the world: all steps that are enabled have words, and all accesses, too. */
+static void walk(struct sim_world *w, uint64_t chance)
+{
+    struct sim_step steps[SIM_MAX_STEPS];
+    size_t mark = sim_arena_mark(&w->arena);
+    w->observe = check_describe;
+    w->observe_context = w;
+    for (int i = 0; i < 100; i++) {
+        uint32_t count = sim_world_enabled(w, steps);
+        for (uint32_t j = 0; j < count; j++)
+            check_words(w, &steps[j]);
+        if (count == 0 || !sim_world_step(w, &steps[sim_random_below(&chance, count)]))
+            break;
+    }
+    w->observe = NULL;
+    w->violation.property = NULL;
+    sim_arena_undo(&w->arena, mark);
+}
+
 void rw_explore(const struct rw_test *test, struct rw_outcomes *outcomes)
 {
     struct sim_scenario scenario = {
@@ -300,6 +349,8 @@ void rw_explore(const struct rw_test *test, struct rw_outcomes *outcomes)
     w->stepping = (struct sim_stepping){.private_steps = test->private_steps};
     build(w);
     uint64_t hash = w->arena.hash;
+    for (uint64_t i = 0; i < 10 && !w->violation.property; i++)
+        walk(w, i);
     struct sim_explore options = {.mode = SIM_EXHAUSTIVE, .check_commute = test->check_commute};
     CU_ASSERT_EQUAL(sim_explore(w, &options, &outcomes->report), 0);
     CU_ASSERT_EQUAL(w->arena.hash, hash);
@@ -338,8 +389,8 @@ void rw_run(struct rw_test test, struct rw_outcomes *outcomes)
     CU_ASSERT(rw_same(outcomes, &all));
     if (getenv("RNIC_STATES"))
         fprintf(stderr, "%llu states, %llu with private steps as choices, %u outcomes\n",
-                (unsigned long long)outcomes->report.states,
-                (unsigned long long)all.report.states, outcomes->count);
+                (unsigned long long)outcomes->report.states, (unsigned long long)all.report.states,
+                outcomes->count);
 }
 
 bool rw_has(const struct rw_outcomes *o, uint32_t agent, uint64_t r0, uint64_t r1)
@@ -371,7 +422,7 @@ struct rdma_wr rw_remote(const struct sim_agent *a, const struct rw *w, uint16_t
     return (struct rdma_wr){.op = op,
                             .flags = flags,
                             .remote_to = (uint64_t)((const char *)at - (const char *)w->x),
-                            .remote_stag = w->shared[a->index == 0].stag};
+                            .remote_stag = w->shared[w->peer_host[a->index]].stag};
 }
 
 int rw_write(struct sim_agent *a, const struct rw *w, const mem64 *to, uint64_t value,

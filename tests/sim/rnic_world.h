@@ -21,13 +21,14 @@ enum { RW_SOURCE = 0, RW_SINK = 16, RW_RECEIVE = 32 };
 
 /* What the functions see; constant. */
 struct rw {
-    mem64 *x, *y, *z, *pair;    /* shared; pair: 16 octets. Tagged Offset: address - x */
-    char *buffer[RW_AGENTS];    /* private */
+    mem64 *x, *y, *z, *pair; /* shared; pair: 16 octets. Tagged Offset: address - x */
+    char *buffer[RW_AGENTS]; /* private */
     struct rdma_region own[RW_AGENTS];
     struct rdma_region shared[2]; /* by host */
     uint32_t cq[RW_AGENTS];
     uint32_t conn[RW_AGENTS]; /* 0 to 1, and back; 2 to 3 (or to 1), and back */
-    uint32_t second;          /* of agent 1 with agent 2, when that goes to 1 */
+    uint32_t peer_host[RW_AGENTS];
+    uint32_t second; /* of agent 1 with agent 2, when that goes to 1 */
 };
 
 struct rw_private {
@@ -49,11 +50,12 @@ struct rw_test {
     uint32_t tear;         /* 0: 8 */
     uint32_t bits;         /* 0: SIM_RNIC_BITS */
     uint32_t timers;
-    uint32_t cuts;         /* the first connection may be cut so often */
-    bool third_connects;   /* agent 2 to agent 1; else to agent 3, if there is one */
+    uint32_t cuts;       /* the first connection may be cut so often */
+    bool dies;           /* agent 0 and its host stop instead */
+    bool third_connects; /* agent 2 to agent 1; else to agent 3, if there is one */
     bool big_endian_memory, big_endian_reply;
-    bool isolated;         /* agent 0, which then may not touch x, y, z and pair itself */
-    bool unconnected;      /* the functions connect */
+    bool isolated;    /* agent 0, which then may not touch x, y, z and pair itself */
+    bool unconnected; /* the functions connect */
     bool no_receives;
     bool private_steps, check_commute;
     /* Before the search begins; may be NULL. */

@@ -26,8 +26,8 @@
  *   is posted completes FLUSHED), expire (a timer).
  *   With w->stepping.private_steps those that no other agent can tell from taking place earlier are
  *   taken at once: fetch, emit, reply; pieces of memory that is private to the handle's CPU; and
- *   the arrival of messages of a connection that cannot be lost, if one of its CPUs is `isolated`
- *   and has no other connection.
+ *   the arrival of messages, if the connection cannot be lost, the sender never disconnects, and one
+ *   of the two CPUs is `isolated` and has no other connection.
  *
  * Ordering, of each connection (config.ordering)
  *   STRONG      A work request begins when all earlier ones are done.
@@ -81,8 +81,10 @@ struct sim_rnic_limits {
      * lets others know goes through its connections.
      */
     bool isolated;
-    /* It never calls rdma_disconnect(): while nothing else can end its connections either, a look
-     * for events that finds none is no step. */
+    /*
+     * It never calls rdma_disconnect(): what it has posted is not lost by that, and while nothing
+     * else can end its connections, a look for events that finds none is no step.
+     */
     bool never_disconnects;
 };
 

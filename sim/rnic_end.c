@@ -9,6 +9,28 @@
 
 #include "sim/rnic_state.h"
 
+/*
+ * Of the messages that are on the way when the CPU disconnects, those arrive of which it knows that
+ * they were sent. Of the others it cannot know, so they may as well not have left yet.
+ */
+static uint32_t owed_by(const struct end *end)
+{
+    const struct rnic_end *e = end->state;
+    struct rnic_wire *wire = rnic_link_of(end)->wires[e->side].state;
+    uint32_t unknown = 0, sent = 0, owed = 0;
+    for (uint32_t i = e->completed - e->silent; i < e->launched; i++) {
+        uint16_t op = rnic_wqe(end, i)->op;
+        unknown += op != RDMA_NOOP && op != RDMA_LOCAL_INV;
+    }
+    for (uint32_t i = 0; i < wire->packets; i++)
+        sent += rnic_packet(end->handle->w, wire, i)->type != PACKET_RESPONSE;
+    for (uint32_t i = 0; i < wire->packets && sent > unknown; i++) {
+        sent -= rnic_packet(end->handle->w, wire, i)->type != PACKET_RESPONSE;
+        owed = i + 1;
+    }
+    return owed;
+}
+
 int rnic_disconnect(struct sim_handle *h, uint32_t conn)
 {
     if (conn >= h->limits.connections || h->ends[conn].state->state != END_ESTABLISHED ||
@@ -24,6 +46,10 @@ int rnic_disconnect(struct sim_handle *h, uint32_t conn)
     rnic_touch(h->w, end->segment);
     link->state->ending = LINK_CLOSED;
     link->state->closer = end->state->side;
+    if (!h->w->rnics->immediate) {
+        rnic_look(h->w, link->wires[end->state->side].segment);
+        link->state->owed = owed_by(end);
+    }
     end->state->noticed = 1;
     rnic_raise(h, RDMA_EVENT_DISCONNECTED, conn, 0, 0);
     rnic_stir(end);
@@ -100,9 +126,8 @@ bool rnic_can_notice(const struct end *end)
         end->handle->rnic->config.ordering == SIM_ORDERING_INFINIBAND)
         return l->ending != LINK_LIVES;
     /* What was sent before a stream is closed in good order arrives before its end. */
-    rnic_look(end->handle->w, link->wires[l->closer].segment);
     return (l->sides[l->closer].handle == 0 || l->sides[l->closer].stopped) &&
-           (l->sides[e->side].refuses || link->wires[l->closer].state->packets == 0);
+           (l->sides[e->side].refuses || l->owed == 0);
 }
 
 void rnic_do_notice(struct end *end)

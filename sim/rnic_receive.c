@@ -50,6 +50,12 @@ static void take_off_wire(struct end *end)
     size_t octets = w->rnics->packet_octets;
     touch_wire(end);
     wire->packets--;
+    struct link *link = rnic_link_of(end);
+    rnic_look(w, link->segment);
+    if (link->state->owed != 0 && link->state->closer != end->state->side) {
+        rnic_touch(w, link->segment);
+        link->state->owed--;
+    }
     memmove(rnic_packet(w, wire, 0), rnic_packet(w, wire, 1), wire->packets * octets);
     memset(rnic_packet(w, wire, wire->packets), 0, octets);
     struct end *peer = rnic_peer(end);

@@ -162,6 +162,7 @@ struct rnic_link {
     uint8_t may_be_lost;
     int32_t error;       /* of the events that tell */
     uint32_t handles[2]; /* + 1; whose ends they are or were */
+    uint32_t owed;       /* CLOSED: so many messages of the closer arrive in any case */
     struct rnic_link_side sides[2];
 };
 

@@ -115,9 +115,9 @@ bool rnic_at_once(const struct end *end)
     if (link->state->may_be_lost || link->state->ending != LINK_LIVES)
         return false;
     const struct end *peer = rnic_peer(end);
-    if (0 && (!peer || !peer->handle->limits.never_disconnects))
+    if (!peer || !peer->handle->limits.never_disconnects)
         return false; /* what it has posted may be lost */
-    return is_only_way(end) || (peer && is_only_way(peer));
+    return is_only_way(end) || is_only_way(peer);
 }
 
 /* Makes the message that a work request gathers; true when something was done. */

@@ -97,15 +97,19 @@ bool sim_step_parse(const struct sim_world *w, const char *text, struct sim_step
 {
     char name[SIM_MAX_NAME + 2], word[16], printed[SIM_MAX_NAME + 48];
     unsigned numbers[3] = {0};
-    if (sscanf(text, "%16s %15s %u %u %u", name, word, &numbers[0], &numbers[1], &numbers[2]) < 3)
+    int words = 0;
+    if (sscanf(text, "%16s %15s%n", name, word, &words) != 2)
         return false;
+    char *rest = (char *)(uintptr_t)text + words;
+    for (int i = 0; i < 3; i++)
+        numbers[i] = (unsigned)strtoul(rest, &rest, 10);
     for (uint32_t i = 0; i < w->agents_count; i++) {
         if (strcmp(w->agents[i].name, name) != 0)
             continue;
         *step = step_of(&w->agents[i], word, numbers);
         if (step->kind == 0)
             continue;
-        /* sscanf is lenient with spaces and numbers. */
+        /* sscanf and strtoul are lenient with spaces and numbers. */
         sim_step_print(w, step, printed, sizeof printed);
         return strcmp(printed, text) == 0;
     }

@@ -218,7 +218,8 @@ static void attach(struct sim_world *w, const int rnic[2])
                                          .reads = 2,
                                          .timers = running->timers,
                                          .cqs = 1,
-                                         .isolated = i == 0 && running->isolated};
+                                         .isolated = i == 0 && running->isolated,
+                                         .never_disconnects = running->isolated};
         CU_ASSERT_EQUAL_FATAL(sim_rnic_attach(w, i, (uint32_t)rnic[i != 0], &limits), 0);
     }
     for (uint32_t i = 0; i + 1 < running->agents; i += 2) {

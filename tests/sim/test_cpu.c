@@ -287,7 +287,10 @@ static void write_pair(struct mem *m, const struct litmus_shared *s, uint64_t *r
     mem_store64(m, s->z + 1, 1);
 }
 
-/* The writer goes from low to high, so only a reader from low to high sees new after old. */
+/*
+ * The writer goes from low to high, so only a reader from low to high sees new after old. A CPU's
+ * mem_read tears as well: it is loads from low to high, whatever the order of an RNIC's pieces is.
+ */
 static void test_torn_read(void)
 {
     const enum sim_dma_order orders[] = {SIM_DMA_ANY, SIM_DMA_ASCENDING, SIM_DMA_DESCENDING};
@@ -299,9 +302,10 @@ static void test_torn_read(void)
         run(litmus, &o);
         CU_ASSERT_EQUAL(litmus_has(&o, 0, 1, 0, 0), orders[i] != SIM_DMA_DESCENDING);
         CU_ASSERT(litmus_has(&o, 1, 0, 0, 0));
-        litmus.kind[0] = SIM_AGENT_CPU; /* a CPU's mem_read tears as well */
+        litmus.kind[0] = SIM_AGENT_CPU;
         run(litmus, &o);
-        CU_ASSERT_EQUAL(litmus_has(&o, 0, 1, 0, 0), orders[i] != SIM_DMA_DESCENDING);
+        CU_ASSERT(litmus_has(&o, 0, 1, 0, 0));
+        CU_ASSERT(litmus_has(&o, 1, 0, 0, 0));
     }
 }
 
@@ -356,6 +360,65 @@ static void test_torn_write(void)
     litmus.code[1] = fill_pair;
     run(litmus, &o);
     CU_ASSERT(litmus_has(&o, 0x0101010101010101, 0x0101010101010101, 0, 0));
+}
+
+/* ---- many octets of a CPU ---------------------------------------------------------------- */
+
+static void write_pair_then_look(struct mem *m, const struct litmus_shared *s, uint64_t *r)
+{
+    const uint64_t pair[2] = {1, 1};
+    mem_write(m, s->z, pair, sizeof pair);
+    r[0] = mem_load64(m, s->x);
+    mem_read(m, &r[1], s->z + 1, 8);
+}
+
+static void add_x_then_look(struct mem *m, const struct litmus_shared *s, uint64_t *r)
+{
+    mem_fetch_add64(m, s->x, 1);
+    r[0] = mem_load64(m, s->z + 1);
+    r[1] = mem_load64(m, s->z);
+}
+
+/* They are stores: they enter the buffer, drain as stores do, and are forwarded to its owner. */
+static void test_write_is_stores(void)
+{
+    for (int i = 0; i < 3; i++) {
+        run_two(memories[i], write_pair_then_look, add_x_then_look, &o);
+        bool buffered = false, reordered = false;
+        for (uint32_t j = 0; j < o.count; j++) {
+            const struct outcome *at = &o.all[j];
+            CU_ASSERT_EQUAL(at->result[0][1], 1);
+            buffered |= at->result[0][0] == 0 && at->result[1][0] == 0;
+            reordered |= at->result[1][0] == 1 && at->result[1][1] == 0;
+        }
+        CU_ASSERT_EQUAL(buffered, memories[i] != SIM_MEMORY_SC);
+        CU_ASSERT_EQUAL(reordered, memories[i] == SIM_MEMORY_RELAXED);
+    }
+}
+
+static void fill_odd(struct mem *m, const struct litmus_shared *s, uint64_t *r)
+{
+    mem_fill(m, (char *)s->z + 3, 7, 10); /* pieces of 5 and 5 octets */
+    mem_read(m, r, s->z, 16);
+}
+
+static void look_at_odd(struct mem *m, const struct litmus_shared *s, uint64_t *r)
+{
+    mem_read(m, &r[0], (const char *)s->z + 3, 5);
+    mem_read(m, &r[1], s->z + 1, 5);
+}
+
+static void test_unaligned(void)
+{
+    for (int i = 0; i < 3; i++) {
+        run_two(memories[i], fill_odd, look_at_odd, &o);
+        for (uint32_t j = 0; j < o.count; j++) {
+            CU_ASSERT_EQUAL(o.all[j].result[0][0], 0x0707070707000000);
+            CU_ASSERT_EQUAL(o.all[j].result[0][1], 0x0000000707070707);
+        }
+        CU_ASSERT(litmus_has(&o, 0x0707070707000000, 0x0707070707, 0, 0x0707070707));
+        CU_ASSERT(litmus_has(&o, 0x0707070707000000, 0x0707070707, 0x0707070707, 0));
+    }
 }
 
 /* ---- what must not happen ---------------------------------------------------------------- */
@@ -505,6 +568,8 @@ int main(void)
         {"atomics", test_atomics},
         {"torn reads", test_torn_read},
         {"torn writes", test_torn_write},
+        {"a CPU's writes are stores", test_write_is_stores},
+        {"unaligned octets", test_unaligned},
         {"bounds of memory and polls", test_bounds},
         {"impure polls", test_pure_polls},
         {"commuting steps", test_commute_finds_lies},

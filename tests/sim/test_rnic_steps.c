@@ -375,26 +375,6 @@ static void isolated(void)
 /* Private memory of a function that connects: stages. */
 enum { BEGIN, WAITS, UP };
 
-static bool connect_and_send(struct sim_agent *a, const struct rw *w, struct rw_private *p)
-{
-    struct rdma_event event;
-    uint32_t conn;
-    if (p->stage == BEGIN) {
-        struct rdma_conn_config config = rw_config(w, 0);
-        CU_ASSERT_EQUAL(rdma_connect(&a->rdma, "", &config, NULL, 0, "hi", 2, &conn), 0);
-        CU_ASSERT_EQUAL(conn, 0);
-        CU_ASSERT_EQUAL(rw_send(a, w, 5, 0), -ENOTCONN);
-        p->stage = WAITS;
-        return false;
-    }
-    if (!rw_event(a, &event))
-        return false;
-    p->result[0] = event.kind;
-    if (event.kind == RDMA_EVENT_CONNECTED)
-        CU_ASSERT_EQUAL(rw_send(a, w, 5, 0), 0);
-    return true;
-}
-
 /* Accepts; then which comes first: CONNECTED or what the peer sends? */
 static bool accept_and_receive(struct sim_agent *a, const struct rw *w, struct rw_private *p)
 {
@@ -486,7 +466,6 @@ static void connections_are_made(void)
         CU_ASSERT_EQUAL(o.count, 1);
         CU_ASSERT(rw_has(&o, 0, RDMA_EVENT_REJECTED, 0));
     }
-    (void)connect_and_send;
 }
 
 /* ---- connections end --------------------------------------------------------------------- */
@@ -616,6 +595,34 @@ static void cut(void)
         }
         CU_ASSERT(lost && arrived);
         CU_ASSERT_EQUAL(completed_but_lost, orderings[i] == RDMAP);
+    }
+}
+
+static bool send_twice_then_drain(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    if (p->stage == 0) {
+        p->stage = 1;
+        if (rw_send(a, w, 5, 0) == 0)
+            rw_send(a, w, 6, 0);
+        return false;
+    }
+    return until_drained(a, w, p);
+}
+
+/* Messages of an isolated CPU arrive in steps of their own while they may be lost. */
+static void cut_of_isolated(void)
+{
+    static struct rw_outcomes other;
+    for (int i = 0; i < ORDERINGS; i++) {
+        struct rw_test test = {.code = {send_twice_then_drain, until_drained},
+                               .agents = 2,
+                               .ordering = orderings[i],
+                               .cuts = 1};
+        rw_run(test, &other);
+        test.isolated = true;
+        rw_run(test, &o);
+        CU_ASSERT(rw_same(&o, &other));
+        CU_ASSERT(received(0) && received(1) && received(2));
     }
 }
 
@@ -824,6 +831,7 @@ int main(void)
         {"connections are made", connections_are_made},
         {"disconnect", disconnected},
         {"cut", cut},
+        {"cut of an isolated CPU", cut_of_isolated},
         {"nothing lands after DRAINED", nothing_lands_after_drained},
         {"a host dies", host_dies},
         {"timers", timers},

@@ -13,6 +13,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "sim/random.h"
 #include "sim/visited.h"
 #include "tests/run.h"
 
@@ -615,7 +616,7 @@ static const char busy_world[] = "kind: ring\n" WORLD "memory: relaxed\ntear: 4\
 struct exploration {
     struct sim_world *w;
     struct sim_visited *visited;
-    uint32_t met[SIM_STEP_FAULT + 1]; /* by kind */
+    uint32_t met[SIM_STEP_KINDS]; /* by kind */
     uint32_t wrong;
 };
 
@@ -685,6 +686,58 @@ static void every_enabled_step_has_words(void)
         CU_ASSERT_TRUE(e.met[kind] != 0);
 }
 
+/*
+ * Requests that need every kind of message but atomics, connections that break, an initiator that
+ * stops. No world of scenarios arms timers; tests/sim/test_rnic_steps.c does.
+ */
+static const char remote_world[] = "kind: protocol\nslots: 2\nblocks: 2\nblock_size: 16\n"
+                                   "handles: 1\ncredits: 1\nmax_inline: 16\n"
+                                   "workers: [{name: worker-1}]\n"
+                                   "initiators:\n"
+                                   "- name: ABCDEFGHIJ\n"
+                                   "  workers: [worker-1]\n"
+                                   "  quota: 1\n"
+                                   "  reconnects: 1\n"
+                                   "  program:\n"
+                                   "  - {op: alloc_store, handle: 0}\n"
+                                   "  - {op: load, handle: 0, allow_unsealed: true}\n"
+                                   "  - {op: goodbye}\n"
+                                   "losses: 1\nstops: 1\n";
+
+static bool is_met_there(unsigned kind)
+{
+    return kind != SIM_STEP_PIECE && kind != SIM_STEP_EXPIRE && kind != SIM_STEP_ATOMIC;
+}
+
+/* Walks, each of its own way, in which all enabled steps are checked. */
+static void every_remote_step_has_words(void)
+{
+    struct exploration e = {.w = new_world(remote_world)};
+    struct sim_step enabled[SIM_MAX_STEPS];
+    uint64_t chance = 1;
+    e.w->stepping.private_steps = false;
+    size_t mark = sim_arena_mark(&e.w->arena);
+    for (int walk = 0; walk < 100; walk++) {
+        for (int i = 0; i < 500; i++) {
+            uint32_t count = sim_world_enabled(e.w, enabled);
+            for (uint32_t j = 0; j < count; j++)
+                check_words(&e, &enabled[j]);
+            const struct sim_step *step = &enabled[sim_random_below(&chance, count)];
+            /* Faults are rare, or nothing else would be met. */
+            if (sim_step_is_environment(step) && sim_random_below(&chance, 100) != 0)
+                continue;
+            if (!sim_world_step(e.w, step))
+                break;
+        }
+        CU_ASSERT_PTR_NULL(e.w->violation.property);
+        sim_arena_undo(&e.w->arena, mark);
+    }
+    for (unsigned kind = SIM_STEP_CHOOSE; kind < SIM_STEP_KINDS; kind++)
+        CU_ASSERT_EQUAL(e.met[kind] != 0, is_met_there(kind));
+    CU_ASSERT_EQUAL(e.wrong, 0);
+    free_world(e.w);
+}
+
 static void every_number_has_words(void)
 {
     struct exploration e = {.w = new_world(busy_world)};
@@ -694,6 +747,25 @@ static void every_number_has_words(void)
         check_words(&e, &(struct sim_step){.kind = SIM_STEP_CHOOSE, .arg = arg - 1 + arg});
         check_words(&e, &(struct sim_step){.kind = SIM_STEP_PIECE, .piece = (uint8_t)i});
         check_words(&e, &(struct sim_step){.kind = SIM_STEP_DRAIN, .queue = (uint8_t)i});
+    }
+    free_world(e.w);
+    e.w = new_world(remote_world);
+    uint8_t rnic = 0, fault = 0;
+    for (uint8_t i = 0; i < e.w->agents_count; i++) {
+        if (e.w->agents[i].rnic)
+            rnic = i;
+        if (strcmp(e.w->agents[i].name, SIM_ENVIRONMENT_NAME) == 0)
+            fault = i;
+    }
+    for (uint32_t i = 0; i < 32; i++) {
+        uint32_t arg = UINT32_C(1) << i;
+        uint8_t low = (uint8_t)(arg >> i % 8), all = (uint8_t)(255 - i);
+        check_words(&e, &(struct sim_step){SIM_STEP_CUT, fault, 0, 0, arg});
+        check_words(&e, &(struct sim_step){SIM_STEP_EXPIRE, 0, all, 0, 0});
+        check_words(&e, &(struct sim_step){SIM_STEP_GATHER, rnic, low, 0, arg});
+        check_words(&e, &(struct sim_step){SIM_STEP_PLACE, rnic, low, all, arg});
+        check_words(&e, &(struct sim_step){SIM_STEP_READ, rnic, all, low, arg});
+        check_words(&e, &(struct sim_step){SIM_STEP_ATOMIC, rnic, low, all, 0});
     }
     CU_ASSERT_EQUAL(e.wrong, 0);
     free_world(e.w);
@@ -734,6 +806,9 @@ static void garbage_is_no_step(void)
         "_ drain 256",
         "_ access 4294967296",
         "fault dies 256",
+        "fault cuts 0 0",
+        "_ expire 256",
+        "_ gather 0 0",
         "%s %n 0",
     };
     struct sim_world *w = new_world(busy_world);
@@ -771,6 +846,7 @@ int main(void)
         {"a trace without ordering is read", a_trace_without_ordering_is_read},
         {"values out of range are refused", values_out_of_range_are_refused},
         {"every enabled step has words", every_enabled_step_has_words},
+        {"every remote step has words", every_remote_step_has_words},
         {"every number has words", every_number_has_words},
         {"garbage is no step", garbage_is_no_step},
     };

@@ -65,7 +65,8 @@ uint32_t kbtp_ring_slots_for(uint32_t block_count);
 
 /*
  * Fills `ring`, its slots and counters: block_offsets[0..F), or without a list (NULL) those that
- * the configuration says, go to the first F slots (draft: Initialization). Nobody else may look yet. Returns 0, or -EINVAL when the configuration is
+ * the configuration says, go to the first F slots (draft: Initialization). Nobody else may look
+ * yet. Returns 0, or -EINVAL when the configuration is
  * outside the ranges above, a place is misaligned or a block offset is all ones.
  */
 int kbtp_ring_init(struct mem *m, struct kbtp_ring *ring, const struct kbtp_ring_config *config,

@@ -157,7 +157,10 @@ static bool is_finished(const struct sim_initiator *s, const struct protocol_ini
     return it->next == s->program_count && kbtp_initiator_outstanding(it->library) == 0;
 }
 
-/* Is there room for one connection more? The target may be slow to notice that earlier ones ended. */
+/*
+ * Is there room for one connection more? The target may be slow to notice that earlier ones
+ * ended.
+ */
 static bool has_link(const struct sim_agent *agent)
 {
     const struct sim_protocol_part *part = &agent->world->scenario->protocol;

@@ -26,7 +26,8 @@
  *   is posted completes FLUSHED), expire (a timer).
  *   With w->stepping.private_steps those that no other agent can tell from taking place earlier are
  *   taken at once: fetch, emit, reply; pieces of memory that is private to the handle's CPU; and
- *   the arrival of messages, if the connection cannot be lost, the sender never disconnects, and one
+ *   the arrival of messages, if the connection cannot be lost, the sender never disconnects, and
+ *   one
  *   of the two CPUs is `isolated` and has no other connection.
  *
  * Ordering, of each connection (config.ordering)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of one message, piece by piece. A piece is naturally aligned, `tear` octets at most. */
+/*
+ * The memory of one message, piece by piece. A piece is naturally aligned, `tear` octets at most.
+ */
 #include "sim/rnic_state.h"
 
 #define OFFERED_EACH_END 16u /* of very many pieces */

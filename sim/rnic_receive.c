@@ -193,7 +193,8 @@ bool rnic_can_deliver(const struct end *end, bool private_too)
 }
 
 /*
- * A request is noticed by what it sets off. So is a WRITE or response whose pieces all were steps of
+ * A request is noticed by what it sets off. So is a WRITE or response whose pieces all were steps
+ * of
  * their own.
  */
 bool rnic_delivers_at_once(const struct end *end)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requesting side of a connection: work requests are fetched in order, one at a time gathers its
+ * The requesting side of a connection: work requests are fetched in order, one at a time gathers
+ * its
  * message, which then leaves for the wire; completions are raised in order.
  */
 #include <errno.h>

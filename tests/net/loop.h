@@ -130,6 +130,7 @@ static inline bool loop_does(const struct loop *loop, uint32_t bit)
 
 /* loop.c */
 void loop_complete(struct loop_handle *h, struct rdma_wc wc, uint32_t number);
+void loop_flush_one(struct loop_handle *h, uint32_t conn, uint64_t wr_id, uint32_t number);
 void loop_end_both(struct loop_handle *h, uint32_t conn, int error);
 
 /* loop_send.c */

@@ -168,8 +168,8 @@ static enum rdma_status atomic(struct loop *loop, const struct loop_send *send)
     uint64_t before, after;
     memcpy(&before, at, 8);
     scatter(send, (const char *)&before);
-    after = send->wr.op == RDMA_CAS ? swapped(loop, &send->wr, before)
-                                    : sum(loop, &send->wr, before);
+    after =
+        send->wr.op == RDMA_CAS ? swapped(loop, &send->wr, before) : sum(loop, &send->wr, before);
     if (loop->lies & RDMA_CAP_ATOMIC_CPU)
         delay(loop, at, &after, 8, 1);
     else
@@ -179,8 +179,8 @@ static enum rdma_status atomic(struct loop *loop, const struct loop_send *send)
 
 static bool local_memory_ok(const struct loop *loop, const struct loop_send *send)
 {
-    bool is_sink = send->wr.op == RDMA_READ || send->wr.op == RDMA_FETCH_ADD ||
-                   send->wr.op == RDMA_CAS;
+    bool is_sink =
+        send->wr.op == RDMA_READ || send->wr.op == RDMA_FETCH_ADD || send->wr.op == RDMA_CAS;
     for (uint32_t i = 0; i < send->wr.sge_count && !gathers_from_inline(send); i++)
         if (send->sges[i].length != 0 &&
             !loop_local_ok(loop, &send->sges[i], is_sink ? RDMA_LOCAL_WRITE : 0))
@@ -285,7 +285,6 @@ void loop_progress(struct loop_handle *h, uint32_t conn)
 /* The capability that a work request needs; 0: none; UINT32_MAX: it is no work request here. */
 static uint32_t needs(const struct rdma_wr *wr)
 {
-    bool all = wr->cas.compare_mask == UINT64_MAX && wr->cas.swap_mask == UINT64_MAX;
     switch (wr->op) {
     case RDMA_SEND_INV:
         return RDMA_CAP_SEND_INV;
@@ -294,7 +293,8 @@ static uint32_t needs(const struct rdma_wr *wr)
     case RDMA_FETCH_ADD:
         return RDMA_CAP_FETCH_ADD | (wr->fetch_add.mask ? RDMA_CAP_MASKED : 0);
     case RDMA_CAS:
-        return RDMA_CAP_CAS | (all ? 0 : RDMA_CAP_MASKED);
+        return RDMA_CAP_CAS |
+               ((wr->cas.compare_mask & wr->cas.swap_mask) == UINT64_MAX ? 0 : RDMA_CAP_MASKED);
     case RDMA_NOOP:
     case RDMA_SEND:
     case RDMA_WRITE:
@@ -353,14 +353,10 @@ int loop_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uin
             return failed;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (c->state == LOOP_ENDED) {
-            c->flushed++;
-            loop_complete(
-                h, (struct rdma_wc){.wr_id = wrs[i].wr_id, .conn = conn, .status = RDMA_FLUSHED},
-                ++c->posted);
-        } else {
+        if (c->state == LOOP_ENDED)
+            loop_flush_one(h, conn, wrs[i].wr_id, ++c->posted);
+        else
             append(c, &wrs[i]);
-        }
     }
     loop_progress(h, conn);
     return 0;

@@ -48,8 +48,9 @@ static int open_target(struct pair *pair)
     pair->memory.blocks = zeroed((size_t)config->block_count * config->block_size);
     pair->memory.grants = calloc(config->session_count, sizeof *pair->memory.grants);
     for (uint32_t i = 0; i < config->session_count; i++) {
-        pair->memory.grants[i] = (struct kbtp_grant){
-            .known = 1, .quota = pair->config.quotas[i], .handle_count = pair->config.handles};
+        pair->memory.grants[i] = (struct kbtp_grant){.known = !pair->config.unknown,
+                                                     .quota = pair->config.quotas[i],
+                                                     .handle_count = pair->config.handles};
         memset(pair->memory.grants[i].initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
     }
     return kbtp_target_init(&pair->target, &pair->worker_cpus[0], config, &pair->memory);
@@ -61,8 +62,7 @@ static int open_worker(struct pair *pair, uint32_t i)
     kbtp_worker_memory(&pair->target, &need);
     pair->worker_private[i] = zeroed(need.private_octets);
     pair->worker_buffers[i] = zeroed(need.buffer_octets);
-    static const char *const addresses[] = {"target", "target"};
-    return kbtp_worker_init(&pair->workers[i], &pair->target, &pair->worker_cpus[i], addresses[i],
+    return kbtp_worker_init(&pair->workers[i], &pair->target, &pair->worker_cpus[i], "target",
                             pair->worker_private[i], pair->worker_buffers[i]);
 }
 
@@ -157,10 +157,8 @@ int pair_close(struct pair *pair)
             kbtp_worker_stop(pair->workers[i], &pair->worker_cpus[i]);
     for (uint32_t n = 0; n < PATIENCE && !all_down(pair); n++)
         pair_poll(pair);
-    if (!all_down(pair)) {
-        release(pair);
-        return -ETIMEDOUT;
-    }
+    if (!all_down(pair))
+        return -ETIMEDOUT; /* the device may still use the memory: it stays */
     for (uint32_t i = 0; i < pair->config.initiators; i++) {
         struct pair_initiator *it = &pair->initiators[i];
         if (it->initiator) {
@@ -178,39 +176,52 @@ int pair_close(struct pair *pair)
 
 /* ---- moving ------------------------------------------------------------------------------ */
 
-static uint32_t poll_initiator(struct pair *pair, uint32_t i, struct kbtp_outcome *outcome)
+static void poll_initiator(struct pair *pair, uint32_t i)
 {
     struct pair_initiator *it = &pair->initiators[i];
-    int told = kbtp_initiator_poll(it->initiator, &it->cpu, outcome, 1);
-    return told > 0 ? (uint32_t)told : 0;
+    if (!it->initiator || it->outcomes_count == PAIR_OUTCOMES)
+        return;
+    int told = kbtp_initiator_poll(it->initiator, &it->cpu, &it->outcomes[it->outcomes_count],
+                                   PAIR_OUTCOMES - it->outcomes_count);
+    if (told < 0)
+        keep(&pair->error, told);
+    else
+        it->outcomes_count += (uint32_t)told;
 }
 
-static void poll_workers(struct pair *pair)
+void pair_poll_worker(struct pair *pair, uint32_t i)
 {
-    for (uint32_t i = 0; i < pair->config.workers; i++)
-        if (pair->workers[i])
-            kbtp_worker_poll(pair->workers[i], &pair->worker_cpus[i], 4);
+    if (!pair->workers[i])
+        return;
+    int taken = kbtp_worker_poll(pair->workers[i], &pair->worker_cpus[i], 4);
+    if (taken < 0)
+        keep(&pair->error, taken);
 }
 
 void pair_poll(struct pair *pair)
 {
-    struct kbtp_outcome outcome;
-    poll_workers(pair);
+    for (uint32_t i = 0; i < pair->config.workers; i++)
+        pair_poll_worker(pair, i);
     for (uint32_t i = 0; i < pair->config.initiators; i++)
-        if (pair->initiators[i].initiator)
-            poll_initiator(pair, i, &outcome);
+        poll_initiator(pair, i);
 }
 
 void pair_settle(struct pair *pair)
 {
-    for (uint32_t n = 0; n < 200; n++)
+    for (uint32_t n = 0; n < 100; n++)
         pair_poll(pair);
+}
+
+int pair_begin(struct pair *pair, uint32_t i)
+{
+    struct pair_initiator *it = &pair->initiators[i];
+    return kbtp_initiator_connect(it->initiator, &it->cpu);
 }
 
 int pair_connect(struct pair *pair, uint32_t i)
 {
     struct pair_initiator *it = &pair->initiators[i];
-    int failed = kbtp_initiator_connect(it->initiator, &it->cpu);
+    int failed = pair_begin(pair, i);
     if (failed)
         return failed;
     for (uint32_t n = 0; n < PATIENCE; n++) {
@@ -223,19 +234,62 @@ int pair_connect(struct pair *pair, uint32_t i)
     return -ETIMEDOUT;
 }
 
-struct kbtp_outcome pair_do(struct pair *pair, uint32_t i, const struct kbtp_operation *operation)
+bool pair_is_down(const struct pair *pair, uint32_t i)
+{
+    return kbtp_initiator_state(pair->initiators[i].initiator) == KBTP_INITIATOR_DOWN;
+}
+
+static int wait_until_down(struct pair *pair, uint32_t i)
+{
+    for (uint32_t n = 0; n < PATIENCE && !pair_is_down(pair, i); n++)
+        pair_poll(pair);
+    return pair_is_down(pair, i) ? 0 : -ETIMEDOUT;
+}
+
+int pair_disconnect(struct pair *pair, uint32_t i)
 {
     struct pair_initiator *it = &pair->initiators[i];
-    struct kbtp_outcome outcome = {0};
-    int failed = kbtp_initiator_submit(it->initiator, &it->cpu, operation, 77);
-    if (failed)
-        return (struct kbtp_outcome){.error = failed};
-    for (uint32_t n = 0; n < PATIENCE; n++) {
-        if (poll_initiator(pair, i, &outcome) == 1)
-            return outcome;
-        poll_workers(pair);
-    }
-    return (struct kbtp_outcome){.error = -ETIMEDOUT};
+    kbtp_initiator_disconnect(it->initiator, &it->cpu);
+    return wait_until_down(pair, i);
+}
+
+int pair_goodbye(struct pair *pair, uint32_t i, bool release)
+{
+    struct pair_initiator *it = &pair->initiators[i];
+    int failed = kbtp_initiator_goodbye(it->initiator, &it->cpu, release);
+    return failed ? failed : wait_until_down(pair, i);
+}
+
+int pair_submit(struct pair *pair, uint32_t i, const struct kbtp_operation *operation,
+                uint64_t cookie)
+{
+    struct pair_initiator *it = &pair->initiators[i];
+    return kbtp_initiator_submit(it->initiator, &it->cpu, operation, cookie);
+}
+
+bool pair_take(struct pair *pair, uint32_t i, struct kbtp_outcome *outcome)
+{
+    struct pair_initiator *it = &pair->initiators[i];
+    if (it->outcomes_count == 0)
+        return false;
+    *outcome = it->outcomes[0];
+    it->outcomes_count--;
+    memmove(it->outcomes, it->outcomes + 1, it->outcomes_count * sizeof *outcome);
+    return true;
+}
+
+struct kbtp_outcome pair_wait(struct pair *pair, uint32_t i)
+{
+    struct kbtp_outcome outcome = {.error = -ETIMEDOUT};
+    for (uint32_t n = 0; n < PATIENCE && !pair_take(pair, i, &outcome); n++)
+        pair_poll(pair);
+    return outcome;
+}
+
+struct kbtp_outcome pair_do(struct pair *pair, uint32_t i, const struct kbtp_operation *operation)
+{
+    int failed = pair_submit(pair, i, operation, 77);
+    return failed ? (struct kbtp_outcome){.error = failed} : pair_wait(pair, i);
 }
 
 struct kbtp_operation pair_operation(const struct pair *pair, uint32_t i, uint8_t opcode,

@@ -13,13 +13,16 @@
 #define PAIR_INITIATORS 3u
 #define PAIR_BUFFER 65536u
 
+#define PAIR_OUTCOMES 64u
+
 struct pair_config {
     struct kbtp_target_config target; /* session_count is set by pair_open() */
     uint32_t quotas[PAIR_INITIATORS];
     uint32_t handles; /* per session */
     uint32_t depth;   /* of initiators */
     uint32_t workers, initiators;
-    bool unchecked;
+    bool unchecked; /* initiators send what good ones would not */
+    bool unknown;   /* grants are for whoever comes */
 };
 
 struct pair_initiator {
@@ -29,6 +32,8 @@ struct pair_initiator {
     void *private_memory, *buffers;
     uint8_t *data; /* PAIR_BUFFER octets, for remote reading and writing */
     struct rdma_region region;
+    struct kbtp_outcome outcomes[PAIR_OUTCOMES]; /* not yet taken, the oldest first */
+    uint32_t outcomes_count;
 };
 
 struct pair {
@@ -41,6 +46,7 @@ struct pair {
     struct kbtp_worker *workers[PAIR_WORKERS];
     void *worker_private[PAIR_WORKERS], *worker_buffers[PAIR_WORKERS];
     struct pair_initiator initiators[PAIR_INITIATORS];
+    int error; /* the first that a poll returned */
 };
 
 /* 16 blocks of 64 octets, 16 handles a session, 4 credits, 2 workers, 3 initiators. */
@@ -53,14 +59,28 @@ int pair_open(struct pair *pair, const struct pair_config *config, struct rdma *
 /* Ends all; returns 0 or the first error. */
 int pair_close(struct pair *pair);
 
-/* Polls everybody once, workers first. Outcomes of initiator i go to out[i], counts to counts[i]. */
+/* Polls everybody once, workers first. Outcomes wait for pair_take(). */
 void pair_poll(struct pair *pair);
-/* Connects initiator i and polls until it is READY; 0, or kbtp_initiator_why(), or -ETIMEDOUT. */
-int pair_connect(struct pair *pair, uint32_t i);
-/* Submits and polls everybody until the outcome is there. */
-struct kbtp_outcome pair_do(struct pair *pair, uint32_t i, const struct kbtp_operation *operation);
-/* Polls until nothing moves for a while. */
+void pair_poll_worker(struct pair *pair, uint32_t i);
+/* Polls until nothing moves any more. */
 void pair_settle(struct pair *pair);
+
+/* Begins to connect initiator i. */
+int pair_begin(struct pair *pair, uint32_t i);
+/* The same, and polls until it is READY; 0, or kbtp_initiator_why(), or -ETIMEDOUT. */
+int pair_connect(struct pair *pair, uint32_t i);
+/* Both poll until it is DOWN. */
+int pair_disconnect(struct pair *pair, uint32_t i);
+int pair_goodbye(struct pair *pair, uint32_t i, bool release);
+bool pair_is_down(const struct pair *pair, uint32_t i);
+
+int pair_submit(struct pair *pair, uint32_t i, const struct kbtp_operation *operation,
+                uint64_t cookie);
+/* The oldest outcome of initiator i that is there; or waits for it (error -ETIMEDOUT). */
+bool pair_take(struct pair *pair, uint32_t i, struct kbtp_outcome *outcome);
+struct kbtp_outcome pair_wait(struct pair *pair, uint32_t i);
+/* Submits with cookie 77, and waits. */
+struct kbtp_outcome pair_do(struct pair *pair, uint32_t i, const struct kbtp_operation *operation);
 
 /* Operations on handle number n of initiator i's range. */
 struct kbtp_operation pair_operation(const struct pair *pair, uint32_t i, uint8_t opcode,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two handles on two hosts, used from plain code: of a device, or of a world whose RNICs run to rest
+ * Two handles on two hosts, used from plain code: of a device, or of a world whose RNICs run to
+ * rest
  * after every call, in each ordering. What works on one must work on all.
  */
 #ifndef KBTP_TESTS_SIM_RNIC_PAIR_H
@@ -48,7 +49,9 @@ bool pair_no_wc(struct pair_side *side);
 /* The next event, which must be of this kind. */
 struct rdma_event pair_event(struct pair_side *side, uint32_t kind);
 bool pair_no_event(struct pair_side *side);
-/* DISCONNECTED with this error, `flushed` completions FLUSHED, DRAINED, and the end is destroyed. */
+/*
+ * DISCONNECTED with this error, `flushed` completions FLUSHED, DRAINED, and the end is destroyed.
+ */
 void pair_ends(struct pair_side *side, int error, uint32_t flushed);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Litmus tests of simulated RNICs: a few CPUs on two hosts, connected before the search begins, each
+ * Litmus tests of simulated RNICs: a few CPUs on two hosts, connected before the search begins,
+ * each
  * polling one short function until it is done. Explored exhaustively; the outcomes are what the
  * agents found and what shared memory holds in the end.
  */

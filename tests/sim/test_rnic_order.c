@@ -3,7 +3,8 @@
  * The order of messages: the rules of RFC 5040 section 5.5 that can be observed, and those of RFC
  * 7306 for atomics and immediate data, in each of the three orderings. A test is named after the
  * rule. Rules 1 and 2 follow from each direction of each connection having a wire of its own; 7 and
- * 8 are the property buffer-in-flight (test_rnic_steps.c); 13, 14 and 16 are how the engine is made.
+ * 8 are the property buffer-in-flight (test_rnic_steps.c); 13, 14 and 16 are how the engine is
+ * made.
  */
 #include <string.h>
 

@@ -471,7 +471,8 @@ static void connections_are_made(void)
 /* ---- connections end --------------------------------------------------------------------- */
 
 /*
- * Takes what comes until the connection is drained, and checks the order: DISCONNECTED, then DRAINED
+ * Takes what comes until the connection is drained, and checks the order: DISCONNECTED, then
+ * DRAINED
  * when everything was flushed. result[0]: receives that completed well; result[1]: sends.
  */
 static bool until_drained(struct sim_agent *a, const struct rw *w, struct rw_private *p)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/net/provider.h"
+
+#include "sim/device.h"
+
+/* ---- the trivial one --------------------------------------------------------------------- */
+
+static struct loop loop;
+
+static bool open_loop(void)
+{
+    loop_init(&loop);
+    return true;
+}
+
+static void close_loop(void)
+{
+}
+
+static struct rdma *handle_of_loop(void)
+{
+    return loop_handle(&loop);
+}
+
+static uint32_t left_in_loop(void)
+{
+    return loop_regions(&loop) + loop_connections(&loop) + loop_cqs(&loop);
+}
+
+/* ---- the simulated RNIC ------------------------------------------------------------------ */
+
+static struct sim_device *device;
+
+static bool open_device(void)
+{
+    struct sim_device_config config = {.rnic = {.ordering = SIM_ORDERING_STRONG,
+                                                .bits = SIM_RNIC_BITS,
+                                                .max_message = 1u << 20,
+                                                .max_inline = 256,
+                                                .max_reads = 16,
+                                                .regions = 64}};
+    device = sim_device_open(&config);
+    return device != NULL;
+}
+
+static void close_device(void)
+{
+    sim_device_close(device);
+}
+
+static struct rdma *handle_of_device(void)
+{
+    const struct sim_rnic_limits limits = {0};
+    return sim_device_handle(device, &limits);
+}
+
+static void cut_in_device(struct rdma *r, uint32_t conn)
+{
+    sim_device_cut(r, conn);
+}
+
+static uint32_t nobody_knows(void)
+{
+    return 0;
+}
+
+const struct provider providers[PROVIDERS] = {
+    {"loop", open_loop, close_loop, handle_of_loop, loop_cut, left_in_loop, &loop},
+    {"simulated RNIC", open_device, close_device, handle_of_device, cut_in_device, nobody_knows,
+     NULL},
+};

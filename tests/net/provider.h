@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The providers of net/rdma.h that work within one process, in one table: what is tested over one
+ * is tested over all. One device at a time.
+ */
+#ifndef KBTP_TESTS_NET_PROVIDER_H
+#define KBTP_TESTS_NET_PROVIDER_H
+
+#include "tests/net/loop.h"
+
+struct provider {
+    const char *name;
+    bool (*open)(void); /* false: no memory */
+    void (*close)(void);
+    struct rdma *(*handle)(void); /* up to 8 */
+    /* The connection is lost at both ends. */
+    void (*cut)(struct rdma *r, uint32_t conn);
+    /* Regions, connections and completion queues in use; 0 when it cannot be told. */
+    uint32_t (*left)(void);
+    struct loop *loop; /* with its knobs, or NULL */
+};
+
+#define PROVIDERS 2u
+extern const struct provider providers[PROVIDERS];
+
+#endif

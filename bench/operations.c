@@ -220,7 +220,7 @@ static void measure(struct bench *b, const char *name, uint32_t depth, double se
 
 int main(int argc, char **argv)
 {
-    double seconds = argc > 1 ? atof(argv[1]) : 1;
+    double seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
     struct bench b = {0};
     open_all(&b);
     printf("%-34s %6s %12s %10s\n", "operation", "depth", "operations/s", "ns each");

@@ -261,27 +261,28 @@ struct sim_world {
     struct sim_arena arena;
     const struct sim_world_ops *ops;
     const struct sim_scenario *scenario;
-    void *kind; /* of the kind of world, not in the arena, constant after set-up */
-    struct sim_stepping stepping;
+    void *kind;              /* of the kind of world, not in the arena, constant after set-up */
     struct sim_rnics *rnics; /* all that is constant of RNICs and handles, or NULL */
-    bool direct;             /* a call of net/rdma.h outside a poll runs all RNICs to rest */
+    struct sim_stepping stepping;
+    bool direct; /* a call of net/rdma.h outside a poll runs all RNICs to rest */
 
-    struct sim_agent agents[SIM_MAX_AGENTS];
-    uint32_t agents_count;
-    const struct sim_checker *checkers[SIM_MAX_CHECKERS];
-    uint32_t checkers_count;
-
-    const char *const *reach_names; /* of this kind of world */
-    uint32_t reach_count;
-    uint64_t reached[SIM_MAX_REACH]; /* by how many transitions */
     bool count_reached;
+    uint32_t reach_count;
+    const char *const *reach_names;  /* of this kind of world */
+    uint64_t reached[SIM_MAX_REACH]; /* by how many transitions */
 
-    /* Of the running or last step. */
+    uint32_t agents_count, checkers_count;
+    struct sim_agent agents[SIM_MAX_AGENTS];
+    const struct sim_checker *checkers[SIM_MAX_CHECKERS];
+
     /*
-     * It changed memory, ghost records, a store buffer, or an agent's private state at the end of a
-     * poll: more than what an agent has read so far. Where no step has an effect, all is quiet.
+     * Of the running or last step: it changed memory, ghost records, a store buffer, or an agent's
+     * private state at the end of a poll: more than what an agent has read so far. Where no step
+     * has an effect, all is quiet.
      */
     bool effect;
+    bool shown;     /* it has let others see something of the agent whose poll is re-executed */
+    uint32_t polls; /* begun in it */
     struct sim_violation violation;
     struct sim_footprint *footprint;                                 /* record here, when set */
     void (*observe)(void *context, const struct sim_access *access); /* tell here, when set */
@@ -289,13 +290,11 @@ struct sim_world {
 
     /* The poll being re-executed. */
     struct sim_agent *polling; /* whose it is; NULL outside polls */
-    bool shown;                /* the running step has let others see something of this agent */
     jmp_buf stop;
     uint32_t cursor;    /* accesses repeated so far */
     uint32_t allowance; /* enum sim_allowance, in cpu.c */
     uint32_t piece;
     uint32_t poll_accesses; /* results of the poll that ended last */
-    uint32_t polls;         /* begun in the running step */
     /* The agent's private state at the start of the poll. */
     _Alignas(8) char rollback[SIM_MAX_PRIVATE];
 };

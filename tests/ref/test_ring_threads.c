@@ -43,12 +43,12 @@ struct hand_over {
 };
 
 struct world {
-    const struct setting *setting;
-    struct kbtp_ring_config config;
-    struct kbtp_ring ring;
-    _Alignas(64) mem64 head;
-    _Alignas(64) mem64 tail;
     _Alignas(64) struct kbtp_slot slots[MOST_SLOTS];
+    _Alignas(64) mem64 head;
+    struct kbtp_ring_config config;
+    const struct setting *setting;
+    _Alignas(64) mem64 tail;
+    struct kbtp_ring ring;
     struct hand_over hand_over;
     uint64_t contents[MOST_SLOTS]; /* of the blocks: how often allocated and freed */
     _Atomic uint32_t holder[MOST_SLOTS];

@@ -751,11 +751,11 @@ static void every_number_has_words(void)
     free_world(e.w);
     e.w = new_world(remote_world);
     uint8_t rnic = 0, fault = 0;
-    for (uint8_t i = 0; i < e.w->agents_count; i++) {
+    for (uint32_t i = 0; i < e.w->agents_count; i++) {
         if (e.w->agents[i].rnic)
-            rnic = i;
+            rnic = (uint8_t)i;
         if (strcmp(e.w->agents[i].name, SIM_ENVIRONMENT_NAME) == 0)
-            fault = i;
+            fault = (uint8_t)i;
     }
     for (uint32_t i = 0; i < 32; i++) {
         uint32_t arg = UINT32_C(1) << i;

@@ -519,6 +519,7 @@ static bool round_of_steps(struct sim_world *w)
 /* Makes all connections in one fixed order, before anything is explored. */
 static int connect_all(struct sim_world *w)
 {
+    sim_arena_seal(&w->arena); /* builds that rehash everything look from the first step on */
     for (uint32_t round = 0; round < MAX_CONNECT_ROUNDS; round++) {
         bool effect = round_of_steps(w);
         if (w->violation.property || (!effect && all_ready(w)))

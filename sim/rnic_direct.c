@@ -7,24 +7,27 @@
 
 #include "sim/rnic_direct.h"
 
-/* Moves octets from one list of places to another. */
-static void copy_between(const struct rdma_sge *to, const struct rdma_sge *from,
+/* Moves octets from one list of places to another, until one of them has no more. */
+static void copy_between(const struct rdma_sge *to, uint32_t to_count, const struct rdma_sge *from,
                          uint32_t from_count)
 {
-    uint32_t filled = 0; /* octets of *to */
-    for (uint32_t i = 0; i < from_count; i++) {
-        const char *at = from[i].addr;
-        for (uint32_t rest = from[i].length; rest != 0;) {
-            if (filled == to->length) {
-                to++;
-                filled = 0;
-                continue;
-            }
-            uint32_t n = rest < to->length - filled ? rest : to->length - filled;
-            memmove((char *)to->addr + filled, at, n);
-            filled += n;
-            at += n;
-            rest -= n;
+    uint32_t filled = 0, taken = 0; /* octets of *to, *from */
+    while (to_count != 0 && from_count != 0) {
+        uint32_t room = to->length - filled, rest = from->length - taken;
+        uint32_t n = rest < room ? rest : room;
+        if (n != 0)
+            memmove((char *)to->addr + filled, (const char *)from->addr + taken, n);
+        filled += n;
+        taken += n;
+        if (n == room) {
+            to++;
+            to_count--;
+            filled = 0;
+        }
+        if (n == rest) {
+            from++;
+            from_count--;
+            taken = 0;
         }
     }
 }
@@ -57,7 +60,7 @@ static enum rdma_status deliver(struct end *peer, const struct rdma_wr *wr, uint
         return RDMA_REMOTE_ACCESS;
     if (cqe.status == RDMA_OK) {
         if (send)
-            copy_between(receive->sges, wr->sges, wr->sge_count);
+            copy_between(receive->sges, receive->sge_count, wr->sges, wr->sge_count);
         if (wr->op != RDMA_SEND)
             cqe.imm = wr->imm_stag;
         cqe.flags = wr->op == RDMA_SEND_INV    ? RDMA_WC_INVALIDATED
@@ -75,7 +78,7 @@ static enum rdma_status write_remote(struct end *peer, const struct rdma_wr *wr,
                                RDMA_REMOTE_WRITE);
         if (!at)
             return RDMA_REMOTE_ACCESS;
-        copy_between(&(struct rdma_sge){.addr = at, .length = length}, wr->sges, wr->sge_count);
+        copy_between(&(struct rdma_sge){.addr = at, .length = length}, 1, wr->sges, wr->sge_count);
     }
     return wr->op == RDMA_WRITE_IMM ? deliver(peer, wr, length) : RDMA_OK;
 }
@@ -88,7 +91,7 @@ static enum rdma_status read_remote(struct end *peer, const struct rdma_wr *wr, 
         rnic_remote(peer->handle->rnic, wr->remote_stag, wr->remote_to, length, RDMA_REMOTE_READ);
     if (!at)
         return RDMA_REMOTE_ACCESS;
-    copy_between(wr->sges, &(struct rdma_sge){.addr = at, .length = length}, 1);
+    copy_between(wr->sges, wr->sge_count, &(struct rdma_sge){.addr = at, .length = length}, 1);
     return RDMA_OK;
 }
 

@@ -90,7 +90,10 @@ static void print_steps(const struct run *run)
         else
             printf("      ");
         last = row->step;
-        printf("%-*s  %s", (int)SIM_MAX_NAME, run->chart.lanes[row->agent_lane].name, row->text);
+        printf("%-*s  ", (int)SIM_MAX_NAME, run->chart.lanes[row->agent_lane].name);
+        if (row->kind >= CHART_MESSAGE)
+            printf("to %s: ", run->chart.lanes[row->memory_lane].name);
+        printf("%s", row->text);
         if (row->value[0])
             printf("   [%s now %s]", run->chart.lanes[row->memory_lane].name, row->value);
         putchar('\n');
@@ -102,7 +105,7 @@ static void print_memory(const struct run *run)
 {
     puts("\nmemory then:");
     for (uint32_t lane = 0; lane < run->chart.lanes_count; lane++) {
-        if (run->chart.lanes[lane].kind != CHART_MEMORY)
+        if (run->chart.lanes[lane].kind == CHART_AGENT || run->chart.lanes[lane].value[0] == '\0')
             continue;
         const char *value = run->chart.lanes[lane].value;
         for (uint32_t i = 0; i < run->chart.rows_count; i++)

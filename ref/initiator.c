@@ -40,7 +40,7 @@ struct kbtp_initiator {
     uint32_t max_inline;
     uint16_t unchecked;
     uint16_t drained;
-    uint32_t reserved;
+    uint32_t releasing; /* GOODBYE with RELEASE was said */
 };
 
 /* ---- set-up ------------------------------------------------------------------------------ */
@@ -168,6 +168,13 @@ static void end(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, int why)
     i->state = KBTP_INITIATOR_ENDING;
     i->why = why;
     rdma_disconnect(cpu->rdma, i->conn);
+}
+
+/* It ends after GOODBYE, but not because the target has heard it. */
+static void goodbye_failed(struct kbtp_initiator *i, int why)
+{
+    if (i->state == KBTP_INITIATOR_ENDING && i->why == 0)
+        i->why = why;
 }
 
 int kbtp_initiator_connect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu)
@@ -340,13 +347,13 @@ int kbtp_initiator_goodbye(struct kbtp_initiator *initiator, const struct kbtp_c
     }
     initiator->state = KBTP_INITIATOR_ENDING; /* the target disconnects: that is its answer */
     initiator->why = 0;
-    if (release)
-        initiator->usage = 0;
+    initiator->releasing = release;
     return 0;
 }
 
 void kbtp_initiator_disconnect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu)
 {
+    goodbye_failed(initiator, -ECONNRESET);
     if (initiator->state == KBTP_INITIATOR_ENDING) /* GOODBYE was said, and the target stays */
         rdma_disconnect(cpu->rdma, initiator->conn);
     else
@@ -421,6 +428,8 @@ static bool completed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
     if (!is_receive)
         kbtp_sends_retire(&i->sends, wc->wr_id);
     if (wc->status != RDMA_OK) {
+        if (wc->status != RDMA_FLUSHED)
+            goodbye_failed(i, -ECONNRESET);
         end(i, cpu, -ECONNRESET);
         return false;
     }
@@ -452,7 +461,10 @@ static int drain(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
         rdma_destroy(cpu->rdma, i->conn);
         i->sends.posted = i->sends.retired = i->sends.unsignaled = 0;
         i->state = KBTP_INITIATOR_DOWN;
+        if (i->releasing && i->why == 0)
+            i->usage = 0;
         i->drained = 0;
+        i->releasing = 0;
         i->conn = i->credits = 0;
         i->serial = 0;
     }
@@ -476,6 +488,8 @@ static void happened(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
         i->drained = 1;
         break;
     case RDMA_EVENT_DISCONNECTED:
+        if (event->error)
+            goodbye_failed(i, event->error);
         end(i, cpu, event->error ? event->error : -ECONNRESET);
         break;
     case RDMA_EVENT_DRAINED:

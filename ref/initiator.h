@@ -81,8 +81,9 @@ enum kbtp_initiator_state kbtp_initiator_state(const struct kbtp_initiator *init
 /* What HELLO_ACK said; valid when READY. */
 const struct kbtp_hello_ack *kbtp_initiator_target(const struct kbtp_initiator *initiator);
 
-/* Why the last session ended or was not begun: 0 (GOODBYE), -errno of the connection, -EPROTO for
- * messages that make no sense, or the status of HELLO_ACK (positive). */
+/* Why the last session ended or was not begun: 0 (GOODBYE, and the target disconnected), -errno of
+ * the connection (after GOODBYE: nobody knows whether it was heard, I-34), -EPROTO for messages
+ * that make no sense, or the status of HELLO_ACK (positive). */
 int kbtp_initiator_why(const struct kbtp_initiator *initiator);
 
 /* Requests that can be submitted now (draft: Request Credits), and without outcome. */

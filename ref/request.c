@@ -51,8 +51,12 @@ bool kbtp_request_received(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     take_over(&c->requests[number], &message);
     if (error.fault != KBTP_WIRE_WELL)
         refuse(&c->requests[number], KBTP_STATUS_MALFORMED, 0);
+    /* Opcode 0 stands for another Version: answered, then the end. What really has it is one of
+     * those that initiators do not send. */
     if (message.header.version != KBTP_WIRE_VERSION)
-        c->requests[number].opcode = 0; /* whatever it means there: answered, then the end */
+        c->requests[number].opcode = 0;
+    else if (message.header.opcode == 0)
+        c->requests[number].opcode = KBTP_OP_COMPLETION;
     c->order[(c->order_first + c->order_count++) % w->requests] = (uint16_t)number;
     return true;
 }
@@ -392,8 +396,11 @@ static void begin(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp
         return;
     }
     enum kbtp_status status = check_request(w, c, request);
-    if (status != KBTP_STATUS_OK)
-        refuse(request, status, 0);
+    if (status == KBTP_STATUS_INVALID_HANDLE)
+        refuse(request, status, 0); /* tells nothing of entries that are not its own (I-45) */
+    else if (status != KBTP_STATUS_OK)
+        refuse(request, status,
+               kbtp_table_read(cpu->mem, &w->target->pool.table, request->entry).generation);
     else if (request->opcode == KBTP_OP_LOAD)
         begin_load(w, cpu, c, request, oldest);
     else if (request->opcode == KBTP_OP_STORE)

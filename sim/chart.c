@@ -78,9 +78,33 @@ bool chart_lane_is(const struct chart *chart, uint32_t lane, enum chart_lane_kin
 
 bool chart_is_access(const struct chart *chart, const struct chart_row *row)
 {
-    return row->kind != CHART_LOCAL && row->kind != CHART_FAULT &&
-           chart_lane_is(chart, row->agent_lane, CHART_AGENT) &&
+    return row->kind < CHART_LOCAL && chart_lane_is(chart, row->agent_lane, CHART_AGENT) &&
            chart_lane_is(chart, row->memory_lane, CHART_MEMORY);
+}
+
+bool chart_is_message(const struct chart *chart, const struct chart_row *row)
+{
+    return row->kind >= CHART_MESSAGE && row->agent_lane != row->memory_lane &&
+           chart_lane_is(chart, row->agent_lane, CHART_AGENT) &&
+           chart_lane_is(chart, row->memory_lane, CHART_AGENT);
+}
+
+static bool is_idle(const struct chart *chart, uint32_t lane)
+{
+    for (uint32_t i = 0; i < chart->rows_count; i++) {
+        const struct chart_row *row = &chart->rows[i];
+        bool other = chart_is_access(chart, row) || chart_is_message(chart, row);
+        if (row->agent_lane == lane || (other && row->memory_lane == lane))
+            return false;
+    }
+    return true;
+}
+
+void chart_rest_idle_lanes(struct chart *chart)
+{
+    for (uint32_t i = 0; i < chart->lanes_count; i++)
+        if (is_idle(chart, i))
+            chart->lanes[i].kind = CHART_IDLE;
 }
 
 const char **chart_held_new(const struct chart *chart)

@@ -16,7 +16,11 @@
 #define CHART_MAX_LANES 1024u
 #define CHART_MAX_ROWS (1u << 20)
 
-enum chart_lane_kind { CHART_AGENT, CHART_MEMORY };
+enum chart_lane_kind {
+    CHART_AGENT,
+    CHART_MEMORY,
+    CHART_IDLE, /* in no drawing: see chart_rest_idle_lanes() */
+};
 
 struct chart_lane {
     char name[CHART_NAME];  /* "X", "Head", "slot 0" */
@@ -30,12 +34,17 @@ enum chart_row_kind {
     CHART_BOTH,  /* an atomic */
     CHART_LOCAL, /* no memory: a store into the own buffer, a choice, a result */
     CHART_FAULT, /* a violation or a fault, drawn loudly */
+
+    /* A message, an arrow from agent_lane to the agent's lane that `memory_lane` names. */
+    CHART_MESSAGE, /* it leaves and arrives, for all that anybody can tell */
+    CHART_LEAVES,  /* it is on the way */
+    CHART_ARRIVES, /* it was on the way */
 };
 
 struct chart_row {
     uint32_t step; /* number in the trace, from 1; rows of one step share it */
     uint32_t agent_lane;
-    uint32_t memory_lane;   /* not used for LOCAL and FAULT */
+    uint32_t memory_lane;   /* not used for LOCAL and FAULT; of messages an agent's lane */
     char text[CHART_TEXT];  /* "FetchAdd Head -> ticket 0" */
     char value[CHART_NAME]; /* what memory_lane holds after this row; "" when unchanged */
     enum chart_row_kind kind;
@@ -59,6 +68,8 @@ void chart_free(struct chart *chart);
  */
 struct chart_lane *chart_add_lane(struct chart *chart);
 struct chart_row *chart_add_row(struct chart *chart);
+/* Lanes that no row touches become IDLE. */
+void chart_rest_idle_lanes(struct chart *chart);
 
 /*
  * The strings are UTF-8; what is ill-formed is drawn as a replacement character, and so are control

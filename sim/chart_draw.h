@@ -20,8 +20,10 @@ unsigned chart_columns(const char *text);
 
 /* Whether `lane` is a lane of this kind: a row may name none, with any other number. */
 bool chart_lane_is(const struct chart *chart, uint32_t lane, enum chart_lane_kind kind);
-/* Whether the row has an arrow. */
+/* Whether the row has an arrow to or from memory. */
 bool chart_is_access(const struct chart *chart, const struct chart_row *row);
+/* Whether it has one from one agent to another. */
+bool chart_is_message(const struct chart *chart, const struct chart_row *row);
 
 /* held[lane]: what each lane holds before the first row. To be freed; NULL when out of memory. */
 const char **chart_held_new(const struct chart *chart);

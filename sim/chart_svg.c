@@ -23,9 +23,10 @@
 #define VALUE_HEIGHT 16u
 #define LANE_MIN 66u
 #define LANE_GAP 14u
-#define DOT 4u    /* radius */
-#define INDENT 9u /* from the lifeline to the text */
-#define POINT 8u  /* length of an arrow head */
+#define DOT 4u         /* radius */
+#define INDENT 9u      /* from the lifeline to the text */
+#define POINT 8u       /* length of an arrow head */
+#define ON_THE_WAY 22u /* pixels between the other lifeline and a message that is not there yet */
 #define FOLD_FROM 4u
 #define AGENT_COLOURS 6u
 
@@ -193,6 +194,21 @@ static unsigned agent_x(const struct drawing *d, const struct chart_row *row)
                                                                  : d->left;
 }
 
+/* Where the words of a message begin: above its arrow if they fit there, else behind it. */
+static unsigned message_x(const struct drawing *d, const struct chart_row *row, bool *above)
+{
+    unsigned a = d->places[row->agent_lane].x, b = d->places[row->memory_lane].x;
+    unsigned left = a < b ? a : b, right = a < b ? b : a;
+    *above = left + INDENT + text_width(row->text, ACTION_FONT) + POINT <= right;
+    return (*above ? left : right) + INDENT;
+}
+
+static unsigned words_x(const struct drawing *d, const struct chart_row *row)
+{
+    bool above;
+    return chart_is_message(d->chart, row) ? message_x(d, row, &above) : agent_x(d, row) + INDENT;
+}
+
 /* Behind the agent's lifeline, unless only the whole band is long enough. */
 static unsigned fault_x(const struct drawing *d, const struct chart_row *row)
 {
@@ -234,7 +250,7 @@ static unsigned right_end(const struct drawing *d)
         if (row->kind == CHART_FAULT)
             widen(&end, fault_x(d, row) + 2 * INDENT + text_width(row->text, FAULT_FONT));
         else if (!chart_is_access(chart, row))
-            widen(&end, agent_x(d, row) + INDENT + text_width(row->text, ACTION_FONT));
+            widen(&end, words_x(d, row) + text_width(row->text, ACTION_FONT));
     }
     return end;
 }
@@ -301,6 +317,8 @@ static void put_heads(struct drawing *d, unsigned top)
     for (uint32_t i = 0; i < d->chart->lanes_count; i++) {
         const struct chart_lane *lane = &d->chart->lanes[i];
         const struct place *place = &d->places[i];
+        if (lane->kind == CHART_IDLE)
+            continue;
         char class[] = "a0";
         class[1] = (char)('0' + place->colour);
         put_box(d, lane->kind == CHART_AGENT ? class : "head", place->x, top, place->width,
@@ -316,6 +334,8 @@ static void put_lifelines(struct drawing *d)
     for (uint32_t i = 0; i < d->chart->lanes_count; i++) {
         unsigned x = d->places[i].x;
         char class[] = "life a0";
+        if (d->chart->lanes[i].kind == CHART_IDLE)
+            continue;
         class[6] = (char)('0' + d->places[i].colour);
         fprintf(d->out, "<path class=\"%s\" d=\"M%u %uV%u\"/>\n",
                 d->chart->lanes[i].kind == CHART_AGENT ? class : "lm", x, HEADS_TOP, bottom);
@@ -363,6 +383,31 @@ static void put_dot(struct drawing *d, uint32_t agent, unsigned y, bool red)
             d->places[agent].x, y, DOT);
 }
 
+/* From lifeline to lifeline; what is on the way ends before the other one, or begins hollow. */
+static void put_message(struct drawing *d, const struct chart_row *row, unsigned top)
+{
+    unsigned from = d->places[row->agent_lane].x, to = d->places[row->memory_lane].x;
+    unsigned y = top + ARROW_DOWN, colour = d->places[row->agent_lane].colour;
+    int way = to > from ? 1 : -1;
+    bool arrives = row->kind != CHART_LEAVES;
+    int end = (int)to - way * (arrives ? (int)POINT - 2 : (int)ON_THE_WAY);
+    bool above;
+    unsigned x = message_x(d, row, &above);
+    put_label(d, "halo", x, above ? top + TEXT_DOWN : y + 4, row->text);
+    fprintf(d->out, "<g class=\"a%u\"><path class=\"line\"%s d=\"M%d %uH%d\"/>", colour,
+            row->kind == CHART_MESSAGE ? "" : " stroke-dasharray=\"5 3\"",
+            (int)from + way * (int)(DOT + 1), y, end);
+    if (arrives)
+        fprintf(d->out, "<path stroke=\"none\" d=\"M%u %ul%d -4v8z\"/>", to, y, -way * (int)POINT);
+    else
+        fprintf(d->out, "<circle class=\"ring\" cx=\"%d\" cy=\"%u\" r=\"3\"/>", end, y);
+    if (row->kind == CHART_ARRIVES)
+        fprintf(d->out, "<circle class=\"ring\" cx=\"%u\" cy=\"%u\" r=\"%u\"/>", from, y, DOT);
+    fputs("</g>\n", d->out);
+    if (row->kind != CHART_ARRIVES)
+        put_dot(d, row->agent_lane, y, false);
+}
+
 static void put_fault(struct drawing *d, const struct chart_row *row, unsigned top)
 {
     unsigned x = fault_x(d, row);
@@ -382,6 +427,10 @@ static void put_row(struct drawing *d, const struct chart_row *row, uint32_t run
     row_text(text, sizeof text, row, run);
     if (row->kind == CHART_FAULT) {
         put_fault(d, row, top);
+        return;
+    }
+    if (chart_is_message(chart, row)) {
+        put_message(d, row, top);
         return;
     }
     if (!chart_is_access(chart, row)) {

@@ -28,7 +28,8 @@ static const char at_the_start[] = "at the start";
 
 struct glyphs {
     const char *lifeline, *dot, *cut, *unprintable;
-    const char *arrows[CHART_FAULT + 1];
+    const char *line, *dashes, *ring, *left, *right; /* of messages */
+    const char *arrows[CHART_ARRIVES + 1];
 };
 
 static const struct glyphs unicode = {
@@ -36,6 +37,11 @@ static const struct glyphs unicode = {
     .dot = "●",
     .cut = "…",
     .unprintable = "\ufffd",
+    .line = "─",
+    .dashes = "╌",
+    .ring = "○",
+    .left = "◀",
+    .right = "▶",
     .arrows = {[CHART_READ] = "←",
                [CHART_WRITE] = "→",
                [CHART_BOTH] = "⇄",
@@ -47,6 +53,11 @@ static const struct glyphs ascii = {
     .dot = "*",
     .cut = "...",
     .unprintable = "?",
+    .line = "-",
+    .dashes = ".",
+    .ring = "o",
+    .left = "<",
+    .right = ">",
     .arrows = {[CHART_READ] = "<-",
                [CHART_WRITE] = "->",
                [CHART_BOTH] = "<>",
@@ -282,6 +293,55 @@ static void put_lifelines(struct page *page, uint32_t acting)
     }
 }
 
+static unsigned lifeline_at(const struct page *page, uint32_t lane)
+{
+    unsigned at = page->step_width + GAP;
+    for (uint32_t i = 0; i < lane; i++)
+        if (page->chart->lanes[i].kind == CHART_AGENT)
+            at += page->columns[i] + GAP;
+    return at + (page->columns[lane] - 1) / 2;
+}
+
+/* What stands at a column between the two ends of a message, or at one of them. */
+static const char *message_glyph(const struct page *page, const struct chart_row *row,
+                                 unsigned column)
+{
+    const struct glyphs *glyphs = page->glyphs;
+    unsigned from = lifeline_at(page, row->agent_lane), to = lifeline_at(page, row->memory_lane);
+    if (column == from)
+        return row->kind == CHART_ARRIVES ? glyphs->ring : glyphs->dot;
+    if (row->kind != CHART_LEAVES && column == to)
+        return to > from ? glyphs->right : glyphs->left;
+    if (column == to)
+        return glyphs->lifeline;
+    if (row->kind == CHART_LEAVES && (to > from ? column + 1 == to : column == to + 1))
+        return glyphs->ring;
+    return row->kind == CHART_MESSAGE ? glyphs->line : glyphs->dashes;
+}
+
+static bool is_within(unsigned column, unsigned a, unsigned b)
+{
+    return a < b ? column >= a && column <= b : column >= b && column <= a;
+}
+
+/* The lifelines, with an arrow across them. */
+static void put_message(struct page *page, const struct chart_row *row)
+{
+    unsigned from = lifeline_at(page, row->agent_lane), to = lifeline_at(page, row->memory_lane);
+    unsigned column = 0;
+    for (uint32_t i = 0; i < page->chart->lanes_count; i++) {
+        if (page->chart->lanes[i].kind != CHART_AGENT)
+            continue;
+        for (unsigned end = lifeline_at(page, i); column <= end; column++) {
+            bool arrow = is_within(column, from, to);
+            if (!arrow && column != end)
+                continue;
+            go_to(page, column);
+            put_chars(page, arrow ? message_glyph(page, row, column) : page->glyphs->lifeline, 1);
+        }
+    }
+}
+
 /* The value of each memory lane; `changed` is the one to mark. */
 static void put_cells(struct page *page, uint32_t changed)
 {
@@ -329,7 +389,10 @@ static void put_row(struct page *page, const struct chart_row *row, bool same_st
         put_wrapped(page, row->text);
         return;
     }
-    put_lifelines(page, row->agent_lane);
+    if (chart_is_message(page->chart, row))
+        put_message(page, row);
+    else
+        put_lifelines(page, row->agent_lane);
     go_to(page, page->arrow_at);
     if (chart_is_access(page->chart, row))
         put_chars(page, arrow, 2);

@@ -13,7 +13,7 @@
 
 void *sim_cpu_private(const struct sim_agent *agent)
 {
-    return buffer_of(agent) + buffer_entries(agent);
+    return private_of(agent);
 }
 
 /* ---- polls ------------------------------------------------------------------------------- */
@@ -23,7 +23,7 @@ static void poll_ended(struct sim_agent *agent, int result)
 {
     struct sim_world *w = agent->world;
     struct sim_cpu *cpu = agent->cpu;
-    void *private = sim_cpu_private(agent);
+    void *private = private_of(agent);
     uint32_t argument = cpu->argument;
     if (w->cursor < cpu->accesses || next_of(agent)->op != NEXT_NONE)
         sim_violate(w, "pure-poll", "%s ends its poll before the access it was left before",
@@ -51,15 +51,15 @@ static void run_polls(struct sim_agent *agent, enum sim_allowance allowance, uin
     while (agent->cpu->polling && !w->violation.property) {
         if (++w->polls > MAX_POLLS)
             sim_violate(w, "bounded-poll", "%s polls on and on and looks at nothing", agent->name);
-        memcpy(w->rollback, sim_cpu_private(agent), agent->program->private_size);
+        memcpy(w->rollback, private_of(agent), agent->program->private_size);
         w->cursor = 0;
         if (setjmp(w->stop)) {
             w->polling = NULL;
-            memcpy(sim_cpu_private(agent), w->rollback, agent->program->private_size);
+            memcpy(private_of(agent), w->rollback, agent->program->private_size);
             return;
         }
         w->polling = agent;
-        int result = agent->program->poll(agent, sim_cpu_private(agent), agent->cpu->argument);
+        int result = agent->program->poll(agent, private_of(agent), agent->cpu->argument);
         w->polling = NULL;
         poll_ended(agent, result);
     }
@@ -70,7 +70,7 @@ static void run_polls(struct sim_agent *agent, enum sim_allowance allowance, uin
 static uint32_t enabled_choices(const struct sim_agent *agent, struct sim_step *out)
 {
     uint32_t choices[SIM_MAX_CHOICES];
-    uint32_t count = agent->program->choices(agent, sim_cpu_private(agent), choices);
+    uint32_t count = agent->program->choices(agent, private_of(agent), choices);
     for (uint32_t i = 0; i < count; i++)
         out[i] = (struct sim_step){
             .kind = SIM_STEP_CHOOSE, .agent = (uint8_t)agent->index, .arg = choices[i]};
@@ -116,7 +116,7 @@ static void choose(struct sim_agent *agent, uint32_t argument)
     cpu->polling = 1;
     cpu->argument = argument;
     cpu_observe(agent, (struct sim_access){.kind = SIM_CHOSEN, .value = argument});
-    agent->program->begin(agent, sim_cpu_private(agent), argument);
+    agent->program->begin(agent, private_of(agent), argument);
     run_polls(agent, agent->world->stepping.private_steps ? ALLOW_ACCESS : ALLOW_NONE, 0);
 }
 
@@ -168,14 +168,24 @@ static bool cpu_at_rest(const struct sim_agent *agent)
     const struct sim_cpu *cpu = agent->cpu;
     if (cpu->buffered != 0)
         return false;
-    bool due = !cpu->dead && agent->program->due(sim_cpu_private(agent));
+    bool due = !cpu->dead && agent->program->due(private_of(agent));
     return cpu->accesses == cpu->quiet && cpu->pieces == 0 && cpu->polling == due;
+}
+
+static enum sim_cost cpu_cost(const struct sim_agent *agent, const struct sim_step *step)
+{
+    if (step->kind == SIM_STEP_EXPIRE)
+        return SIM_COST_NONE;
+    if (step->kind == SIM_STEP_DRAIN && buffer_of(agent)[step->queue].release == SIM_DOORBELL)
+        return SIM_COST_DOORBELL;
+    return SIM_COST_CPU;
 }
 
 static const struct sim_agent_ops cpu_ops = {
     .enabled = cpu_enabled,
     .run = cpu_run,
     .at_rest = cpu_at_rest,
+    .cost = cpu_cost,
 };
 
 void sim_cpu_kill(struct sim_agent *agent)
@@ -229,7 +239,7 @@ void sim_cpu_start(struct sim_world *w)
         if (agent->ops != &cpu_ops)
             continue;
         w->shown = false;
-        agent->cpu->polling = agent->program->due(sim_cpu_private(agent));
+        agent->cpu->polling = agent->program->due(private_of(agent));
         run_polls(agent, ALLOW_NONE, 0);
     }
     if (w->rnics)

@@ -82,9 +82,11 @@ static bool check_granted_range(struct sim_agent *agent, const char *at, uint32_
 }
 
 /* Buffers that are posted belong to the device until their completion was polled. */
-static void check_in_flight(struct sim_agent *agent, const char *at, uint32_t octets, bool writes)
+static inline void check_in_flight(struct sim_agent *agent, const char *at, uint32_t octets,
+                                   bool writes)
 {
-    if (!agent->handle || !rnic_is_in_flight(agent->handle, at, octets, writes))
+    if (__builtin_expect(!agent->handle, 1) ||
+        !rnic_is_in_flight(agent->handle, at, octets, writes))
         return;
     sim_violate(agent->world, "buffer-in-flight", "%s %s %u octets of a buffer that it has posted",
                 agent->name, writes ? "writes" : "reads", octets);

@@ -180,6 +180,7 @@ static int poll_event(struct rdma *r, struct rdma_event *event)
     if (repeated(agent, &result))
         return repeat_event(agent, event, (int)(int64_t)result);
     /* The oldest event stays what it is: who else acts does not change what is found. */
+    rnic_look(h->w, h->port_segment);
     bool at_once =
         agent->world->stepping.private_steps && (h->port->events != 0 || !rnic_event_may_come(h));
     cpu_take_turn(agent, NEXT_EVENT, NULL, 0, at_once);

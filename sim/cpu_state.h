@@ -64,9 +64,14 @@ static inline struct sim_buffered *buffer_of(const struct sim_agent *agent)
     return (struct sim_buffered *)(results_of(agent) + agent->program->max_accesses);
 }
 
+static inline void *private_of(const struct sim_agent *agent)
+{
+    return buffer_of(agent) + buffer_entries(agent);
+}
+
 static inline struct sim_next *next_of(const struct sim_agent *agent)
 {
-    return (struct sim_next *)((char *)sim_cpu_private(agent) +
+    return (struct sim_next *)((char *)private_of(agent) +
                                words_of(agent->program->private_size) * 8);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/protocol_chart.h"
 #include "sim/protocol_world.h"
 #include "sim/ring_chart.h"
 #include "sim/ring_world.h"
@@ -34,7 +35,9 @@ const struct sim_kind sim_kinds[] = {
             .read = sim_scenario_read_protocol,
             .describe = sim_protocol_describe_world,
             .build = sim_protocol_world_build,
-            .chart_legend = "steps only",
+            .chart = sim_protocol_chart,
+            .chart_legend = "slots show Sequence: block, entries Generation: block; X#2 is the "
+                            "data of X's request 2",
         },
 };
 const uint32_t sim_kinds_count = sizeof sim_kinds / sizeof *sim_kinds;

@@ -5,6 +5,7 @@
 
 #include "sim/kind.h"
 #include "sim/protocol_agents.h"
+#include "sim/protocol_chart.h"
 #include "sim/rnic.h"
 
 const char *const sim_protocol_reach_names[] = {
@@ -147,21 +148,81 @@ static void describe_pins(uint64_t value, char *out, size_t size)
         sim_kind_say(out, size, ", STORE");
 }
 
+/* Whose request has this tag, and which of its program, from 1; NULL: none has. */
+static const char *owner_of(const struct sim_world *w, uint32_t tag, uint32_t *number)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    uint32_t owner = p->initiators - 1;
+    if (!sim_protocol_request(w, tag))
+        return NULL;
+    while (tag <= p->first_tag[owner])
+        owner--;
+    *number = tag - p->first_tag[owner];
+    return w->scenario->protocol.initiators[owner].name;
+}
+
 /* "data of X's request 1", or the octets. */
 static void describe_data(const struct sim_world *w, const struct sim_access *access, char *out,
                           size_t size)
 {
-    const struct sim_protocol_world *p = sim_protocol_of(w);
-    uint32_t tag = sim_protocol_tag((const char *)&access->value, access->octets);
-    uint32_t owner = p->initiators - 1;
-    if (!sim_protocol_request(w, tag)) {
+    uint32_t number;
+    const char *owner =
+        owner_of(w, sim_protocol_tag((const char *)&access->value, access->octets), &number);
+    if (owner)
+        sim_kind_say(out, size, "data of %s's request %u", owner, number);
+    else
         sim_kind_say(out, size, "%#llx", (unsigned long long)access->value);
-        return;
+}
+
+#define MAX_RUNS 3u /* of equal octets, before octets are called mixed */
+
+void sim_protocol_describe_octets(const struct sim_world *w, const char *at, uint32_t octets,
+                                  char *out, size_t size)
+{
+    uint32_t runs = 0, number;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < octets; i++) {
+        if (i > 0 && at[i] == at[i - 1])
+            continue;
+        if (runs++ == MAX_RUNS) {
+            snprintf(out, size, "mixed");
+            return;
+        }
+        const char *owner = owner_of(w, (unsigned char)at[i], &number);
+        sim_kind_say(out, size, i > 0 ? " " : "");
+        if (owner)
+            sim_kind_say(out, size, "%s#%u", owner, number);
+        else
+            sim_kind_say(out, size, at[i] == 0 ? "-" : "?");
     }
-    while (tag <= p->first_tag[owner])
-        owner--;
-    sim_kind_say(out, size, "data of %s's request %u", w->scenario->protocol.initiators[owner].name,
-                 tag - p->first_tag[owner]);
+}
+
+/* False when the access is not to a session. */
+static bool describe_session(const struct sim_world *w, const struct sim_access *access,
+                             char *place, char *value, size_t size)
+{
+    static const char *const states[] = {[KBTP_SESSION_FREE] = "free",
+                                         [KBTP_SESSION_ACTIVE] = "active",
+                                         [KBTP_SESSION_ENDING] = "ending",
+                                         [KBTP_SESSION_RETAINED] = "retained"};
+    const struct kbtp_session *sessions = protocol_world_of(w)->target->sessions.sessions;
+    uint32_t initiators = sim_protocol_of(w)->initiators;
+    const char *at = access->at, *first = (const char *)sessions;
+    if (at < first || at >= first + initiators * sizeof *sessions)
+        return false;
+    size_t number = (size_t)(at - first) / sizeof *sessions;
+    size_t field = (size_t)(at - first) % sizeof *sessions;
+    const char *name = w->scenario->protocol.initiators[number].name;
+    if (field == offsetof(struct kbtp_session, state)) {
+        sim_kind_say(place, size, "%s's session", name);
+        sim_kind_say(value, size, "%s", access->value < 4 ? states[access->value] : "?");
+    } else if (field == offsetof(struct kbtp_session, usage)) {
+        sim_kind_say(place, size, "%s's usage", name);
+        sim_kind_say(value, size, "usage %u", (uint32_t)access->value);
+    } else {
+        sim_kind_say(place, size, "%s's ID", name);
+    }
+    return true;
 }
 
 void protocol_describe_place(const struct sim_world *w, const struct sim_access *access,
@@ -178,6 +239,8 @@ void protocol_describe_place(const struct sim_world *w, const struct sim_access 
         sim_kind_say(place, size, "pins of block %u",
                      p->ring.first_block + (uint32_t)(at - p->pins) / 8);
         describe_pins(access->value, value, size);
+    } else if (describe_session(w, access, place, value, size)) {
+        return;
     } else if (block != RING_NO_BLOCK) {
         sim_kind_say(place, size, "block %u +%u", p->ring.first_block + block,
                      (uint32_t)((uint64_t)(at - p->blocks) % p->ring.block_size));
@@ -190,6 +253,127 @@ void protocol_describe_place(const struct sim_world *w, const struct sim_access 
     }
 }
 
+/* ---- messages ---------------------------------------------------------------------------- */
+
+static void describe_handle(const struct sim_world *w, uint64_t handle, char *out, size_t size)
+{
+    uint64_t entry = handle - SIM_PROTOCOL_FIRST_HANDLE;
+    if (entry < sim_ring_of(w)->entry_count)
+        sim_kind_say(out, size, "h%u", (unsigned)entry);
+    else
+        sim_kind_say(out, size, "handle %#llx", (unsigned long long)handle);
+}
+
+static void describe_completion(const struct sim_world *w, const struct kbtp_header *header,
+                                char *out, size_t size)
+{
+    const char *status = kbtp_status_name(header->status);
+    sim_kind_say(out, size, " %s, ", status ? status : "?");
+    describe_handle(w, header->handle, out, size);
+    if (header->generation != 0)
+        sim_kind_say(out, size, " gen %u", header->generation);
+}
+
+static void describe_operands(const struct sim_world *w, const struct kbtp_message *message,
+                              char *out, size_t size)
+{
+    const struct kbtp_header *header = &message->header;
+    sim_kind_say(out, size, " ");
+    describe_handle(w, header->handle, out, size);
+    if (header->generation != 0)
+        sim_kind_say(out, size, " gen %u", header->generation);
+    if (header->flags & KBTP_FLAG_INLINE)
+        sim_kind_say(out, size, ", inline %u", message->operands.inline_length);
+    else if (header->opcode == KBTP_OP_STORE || header->opcode == KBTP_OP_ALLOC_STORE)
+        sim_kind_say(out, size, ", %u octets", message->operands.data.length);
+    for (uint32_t bit = KBTP_FLAG_SEAL; bit <= UINT16_MAX; bit <<= 1) {
+        const char *name = kbtp_flag_name(header->opcode, (uint16_t)bit);
+        if ((header->flags & bit) && name)
+            sim_kind_say(out, size, ", %s", name);
+    }
+}
+
+static void describe_sent(const struct sim_world *w, const struct sim_message *sent, char *out,
+                          size_t size)
+{
+    struct kbtp_message message;
+    const struct kbtp_header *header = &message.header;
+    if (kbtp_wire_decode(sent->payload, sent->length, w->scenario->addr_le, &message, NULL) != 0) {
+        sim_kind_say(out, size, "%u octets that are no message", sent->length);
+        return;
+    }
+    sim_kind_say(out, size, "%s", kbtp_opcode_name(header->opcode));
+    if (header->opcode == KBTP_OP_COMPLETION)
+        describe_completion(w, header, out, size);
+    else if (header->opcode == KBTP_OP_HELLO_ACK)
+        sim_kind_say(out, size, " %s",
+                     kbtp_status_name(header->status) ? kbtp_status_name(header->status) : "?");
+    else if (header->opcode == KBTP_OP_GOODBYE && (header->flags & KBTP_GOODBYE_RELEASE))
+        sim_kind_say(out, size, " RELEASE");
+    else if (header->opcode >= KBTP_OP_LOAD && header->opcode <= KBTP_OP_FREE)
+        describe_operands(w, &message, out, size);
+}
+
+void sim_protocol_describe_message(const struct sim_world *w, const struct sim_message *message,
+                                   char *out, size_t size)
+{
+    char data[48] = "";
+    out[0] = '\0';
+    if (message->op == RDMA_SEND || message->op == RDMA_SEND_INV) {
+        describe_sent(w, message, out, size);
+        return;
+    }
+    if (message->payload)
+        sim_protocol_describe_octets(w, message->payload, message->length, data, sizeof data);
+    const char *name = message->op == RDMA_WRITE  ? "RDMA Write"
+                       : message->op != RDMA_READ ? sim_rdma_op_name(message->op)
+                       : message->response        ? "Read Response"
+                                                  : "Read Request";
+    sim_kind_say(out, size, "%s %u%s%s", name, message->length, data[0] ? ": " : "", data);
+}
+
+/* ---- accesses in words ------------------------------------------------------------------- */
+
+/* What was done to a block's word of pins: "pins block 100: 1 reader". */
+static void describe_pinning(const struct sim_world *w, const struct sim_access *access,
+                             const char *value, char *out, size_t size)
+{
+    static const struct {
+        uint64_t added;
+        const char *verb, *rest;
+    } words[] = {
+        {0, "looks at the pins of", ""},
+        {KBTP_PIN_READER, "pins", ""},
+        {-KBTP_PIN_READER, "unpins", ""},
+        {KBTP_PIN_FREED, "marks", " freed"},
+        {-KBTP_PIN_FREED, "takes", " back"},
+        {KBTP_PIN_WRITER, "locks", " to store"},
+        {-KBTP_PIN_WRITER, "unlocks", " after the store"},
+    };
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    uint32_t block = (uint32_t)((const char *)access->at - p->pins) / 8 + p->ring.first_block;
+    const char *verb = "changes the pins of", *rest = "";
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (access->value - access->old == words[i].added) {
+            verb = words[i].verb;
+            rest = words[i].rest;
+        }
+    sim_kind_say(out, size, "%s block %u%s: %s", verb, block, rest, value);
+}
+
+static void describe_atomic(const struct sim_world *w, const struct sim_access *access,
+                            const char *place, const char *value, char *out, size_t size)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    const char *at = access->at;
+    if (at == p->ring.head || at == p->ring.tail)
+        sim_kind_say(out, size, "FetchAdd %s: ticket %u", place, (uint32_t)(access->old >> 32));
+    else if (at >= p->pins && at < p->pins + 8 * p->ring.block_count)
+        describe_pinning(w, access, value, out, size);
+    else
+        sim_kind_say(out, size, "atomic on %s: %s", place, value);
+}
+
 static const char *verb(const struct sim_access *access)
 {
     switch (access->kind) {
@@ -199,8 +383,6 @@ static const char *verb(const struct sim_access *access)
         return "reads";
     case SIM_DRAIN:
         return "drains";
-    case SIM_ATOMIC:
-        return "atomic on";
     case SIM_WRITE:
         return "writes";
     default:
@@ -230,5 +412,8 @@ void protocol_describe(struct sim_world *w, const struct sim_access *access, cha
         return;
     }
     protocol_describe_place(w, access, place, value, sizeof place);
-    sim_kind_say(out, size, "%s %s: %s", verb(access), place, value);
+    if (access->kind == SIM_ATOMIC)
+        describe_atomic(w, access, place, value, out, size);
+    else
+        sim_kind_say(out, size, "%s %s: %s", verb(access), place, value);
 }

@@ -38,8 +38,14 @@
  *   RDMAP       RFC 5040 5.5, RFC 7306: pieces of all messages on the way are placed in any order,
  *               messages are delivered in order. A WRITE or SEND completes when its data was
  *               gathered. READs begin when delivered and are read in any order, atomics in order.
- *   Limits: one WQE of a queue gathers at a time; a message of more than 32 pieces offers its
- *   lowest and highest 16 at any moment.
+ *
+ * Limits, beyond which nothing is explored
+ *   One WQE of a queue gathers at a time. A message of more than 32 pieces offers its lowest and
+ *   highest 16 at any moment.
+ *   With private steps taken at once, what arrives in private memory is there whole or not at all,
+ *   also when the connection ends, and messages to one CPU's private memory seem to be placed in
+ *   order. The protocol may not look there before a completion; a CPU that watches memory for
+ *   WRITEs of its peer must have it in a shared segment (struct sim_segment, owner).
  */
 #ifndef KBTP_SIM_RNIC_H
 #define KBTP_SIM_RNIC_H

@@ -181,20 +181,41 @@ void loop_flush_one(struct loop_handle *h, uint32_t conn, uint64_t wr_id, uint32
                   number);
 }
 
+static bool receive_ok(const struct loop_handle *h, const struct loop_conn *c,
+                       const struct rdma_wr *wr)
+{
+    if (wr->sge_count > c->config.max_sge || wr->sge_count > LOOP_SGES)
+        return false;
+    for (uint32_t i = 0; i < wr->sge_count; i++)
+        if (!loop_local_ok(h->loop, &wr->sges[i], RDMA_LOCAL_WRITE))
+            return false;
+    return true;
+}
+
+static void append_receive(struct loop_conn *c, const struct rdma_wr *wr)
+{
+    struct loop_recv *recv = &c->recv[(c->recv_first + c->recv_count++) % LOOP_QUEUE];
+    *recv = (struct loop_recv){.wr_id = wr->wr_id, .sge_count = wr->sge_count};
+    for (uint32_t i = 0; i < wr->sge_count; i++) {
+        recv->sges[i] = wr->sges[i];
+        recv->length += wr->sges[i].length;
+    }
+}
+
 static int post_recv(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint32_t count)
 {
     struct loop_handle *h = loop_self(r);
     struct loop_conn *c = &h->conns[conn];
     if (c->recv_count + count > LOOP_QUEUE || c->recv_count + count > c->config.recv_depth)
         return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++) {
-        if (wrs[i].sge_count != 1 || !loop_local_ok(h->loop, wrs[i].sges, RDMA_LOCAL_WRITE))
+    for (uint32_t i = 0; i < count; i++)
+        if (!receive_ok(h, c, &wrs[i]))
             return -EINVAL;
+    for (uint32_t i = 0; i < count; i++) {
         if (c->state == LOOP_ENDED)
             loop_flush_one(h, conn, wrs[i].wr_id, 0);
         else
-            c->recv[(c->recv_first + c->recv_count++) % LOOP_QUEUE] =
-                (struct loop_recv){wrs[i].wr_id, wrs[i].sges[0].addr, wrs[i].sges[0].length};
+            append_receive(c, &wrs[i]);
     }
     return 0;
 }

@@ -27,7 +27,8 @@
 
 struct loop_recv {
     uint64_t wr_id;
-    char *addr;
+    struct rdma_sge sges[LOOP_SGES];
+    uint32_t sge_count;
     uint32_t length;
 };
 

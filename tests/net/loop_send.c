@@ -43,11 +43,40 @@ static void gather(const struct loop_send *send, char *to)
     }
 }
 
-static void scatter(const struct loop_send *send, const char *from)
+static void scatter(const struct rdma_sge *sges, const char *from, uint32_t length)
 {
-    for (uint32_t i = 0; i < send->wr.sge_count; i++) {
-        memcpy(send->sges[i].addr, from, send->sges[i].length);
-        from += send->sges[i].length;
+    for (uint32_t at = 0; at < length; sges++) {
+        uint32_t piece = sges->length < length - at ? sges->length : length - at;
+        memcpy(sges->addr, from + at, piece);
+        at += piece;
+    }
+}
+
+/* From the pieces of a message to those of a receive. */
+static void transfer(const struct loop_send *send, const struct loop_recv *recv)
+{
+    const struct rdma_sge *to = recv->sges;
+    uint32_t used = 0; /* octets of `to` */
+    struct rdma_sge all = {.length = send->length};
+    const struct rdma_sge *from = send->sges;
+    char octets[LOOP_INLINE];
+    if (gathers_from_inline(send)) {
+        memcpy(octets, send->octets, send->length);
+        all.addr = octets;
+        from = &all;
+    }
+    for (uint32_t done = 0, at = 0; done < send->length;) {
+        uint32_t here = from->length - at, there = to->length - used;
+        uint32_t piece = here < there ? here : there;
+        if (piece != 0)
+            memcpy((char *)to->addr + used, (const char *)from->addr + at, piece);
+        done += piece;
+        at += piece;
+        used += piece;
+        if (at == from->length)
+            from++, at = 0;
+        if (used == to->length)
+            to++, used = 0;
     }
 }
 
@@ -113,7 +142,7 @@ static enum rdma_status deliver(struct loop_handle *h, const struct loop_conn *c
         wc.flags = RDMA_WC_IMM | RDMA_WC_WRITE_IMM;
         wc.imm = loop_does(h->loop, RDMA_CAP_IMM) ? send->wr.imm_stag : 0;
     } else {
-        gather(send, recv->addr);
+        transfer(send, recv);
     }
     if (send->wr.op == RDMA_SEND_INV) {
         if (!invalidate(h->loop, send->wr.imm_stag))
@@ -137,7 +166,7 @@ static enum rdma_status move(struct loop *loop, const struct loop_send *send, bo
     if (!at)
         return RDMA_REMOTE_ACCESS;
     if (reads)
-        scatter(send, at);
+        scatter(send->sges, at, send->length);
     else if (!written_late(loop, send, at))
         gather(send, at);
     return RDMA_OK;
@@ -167,7 +196,7 @@ static enum rdma_status atomic(struct loop *loop, const struct loop_send *send)
         return RDMA_REMOTE_ACCESS;
     uint64_t before, after;
     memcpy(&before, at, 8);
-    scatter(send, (const char *)&before);
+    scatter(send->sges, (const char *)&before, 8);
     after =
         send->wr.op == RDMA_CAS ? swapped(loop, &send->wr, before) : sum(loop, &send->wr, before);
     if (loop->lies & RDMA_CAP_ATOMIC_CPU)

@@ -38,7 +38,8 @@ static bool open_device(void)
                                                 .max_message = 1u << 20,
                                                 .max_inline = 256,
                                                 .max_reads = 16,
-                                                .regions = 64}};
+                                                .regions = 64},
+                                       .octets = UINT64_C(16) << 20};
     device = sim_device_open(&config);
     return device != NULL;
 }

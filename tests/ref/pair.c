@@ -257,7 +257,9 @@ int pair_goodbye(struct pair *pair, uint32_t i, bool release)
 {
     struct pair_initiator *it = &pair->initiators[i];
     int failed = kbtp_initiator_goodbye(it->initiator, &it->cpu, release);
-    return failed ? failed : wait_until_down(pair, i);
+    if (!failed)
+        failed = wait_until_down(pair, i);
+    return failed ? failed : kbtp_initiator_why(it->initiator);
 }
 
 int pair_submit(struct pair *pair, uint32_t i, const struct kbtp_operation *operation,

@@ -69,7 +69,7 @@ void pair_settle(struct pair *pair);
 int pair_begin(struct pair *pair, uint32_t i);
 /* The same, and polls until it is READY; 0, or kbtp_initiator_why(), or -ETIMEDOUT. */
 int pair_connect(struct pair *pair, uint32_t i);
-/* Both poll until it is DOWN. */
+/* Both poll until it is DOWN; the second one returns kbtp_initiator_why(). */
 int pair_disconnect(struct pair *pair, uint32_t i);
 int pair_goodbye(struct pair *pair, uint32_t i, bool release);
 bool pair_is_down(const struct pair *pair, uint32_t i);

@@ -310,9 +310,13 @@ static void check_words(const struct sim_world *w, const struct sim_step *step)
 {
     char words[64];
     struct sim_step parsed;
+    const struct sim_agent *agent = &w->agents[step->agent];
     sim_step_print(w, step, words, sizeof words);
     if (!sim_step_parse(w, words, &parsed) || memcmp(&parsed, step, sizeof parsed) != 0)
         CU_FAIL("a step does not come back from its words");
+    if (agent->ops->cost)
+        CU_ASSERT_EQUAL(agent->ops->cost(agent, step) == SIM_COST_NONE,
+                        step->kind == SIM_STEP_EXPIRE);
 }
 
 /* Some way through the world: all steps that are enabled have words, and all accesses, too. */

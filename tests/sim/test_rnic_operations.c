@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rnic_pair.h"
+#include "sim/random.h"
 #include "tests/run.h"
 
 static struct pair pair;
@@ -532,6 +533,96 @@ static void missing_capabilities(void)
         }
 }
 
+/* ---- all of them do the same ------------------------------------------------------------- */
+
+#define SEQUENCES 200
+#define OPERATIONS 25
+
+/* What one sequence led to. */
+struct trail {
+    char memory[2][PAIR_OCTETS];
+    struct rdma_wc wcs[2][4 * OPERATIONS];
+    uint32_t counts[2];
+};
+
+static void random_operation(uint64_t *chance)
+{
+    static const uint16_t ops[] = {RDMA_SEND, RDMA_WRITE,     RDMA_WRITE_IMM, RDMA_READ,
+                                   RDMA_NOOP, RDMA_FETCH_ADD, RDMA_CAS};
+    struct pair_side *from = sim_random_below(chance, 2) ? a : b, *to = from == a ? b : a;
+    uint32_t octets = sim_random_below(chance, 65), offset = sim_random_below(chance, 128);
+    uint32_t at = sim_random_below(chance, 128);
+    struct rdma_wr wr = {.wr_id = sim_random_below(chance, 1000),
+                         .op = ops[sim_random_below(chance, 7)],
+                         .remote_stag = to->region.stag,
+                         .imm_stag = sim_random_below(chance, 100)};
+    wr.flags = (uint16_t)(sim_random_below(chance, 3) ? RDMA_SIGNALED : 0);
+    if (sim_random_below(chance, 2))
+        wr.flags |= RDMA_FENCE;
+    if (octets <= 48 && wr.op < RDMA_READ && wr.op != RDMA_NOOP && sim_random_below(chance, 2))
+        wr.flags |= RDMA_INLINE;
+    if (wr.op == RDMA_FETCH_ADD || wr.op == RDMA_CAS) {
+        octets = 8;
+        at &= ~7u;
+        wr.cas.compare = sim_random64(chance); /* also what is added, and its mask */
+        wr.cas.compare_mask = UINT64_C(1) << sim_random_below(chance, 64);
+        wr.cas.swap = sim_random64(chance);
+        wr.cas.swap_mask = sim_random64(chance);
+    }
+    wr.remote_to = to->region.base_to + at;
+    if (wr.op == RDMA_NOOP) {
+        wr.flags |= RDMA_SIGNALED; /* so that the queue is never full for long */
+        octets = 0;
+    }
+    CU_ASSERT_EQUAL(pair_post(from, &wr, offset, octets), 0);
+}
+
+/* Takes all completions, and posts used receives again. */
+static void take_completions(struct trail *trail)
+{
+    struct pair_side *const sides[] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        struct rdma_wc wc;
+        while (rdma_cq_poll(sides[i]->rdma, sides[i]->cq, &wc, 1) == 1) {
+            trail->wcs[i][trail->counts[i]++] = wc;
+            if (wc.op == RDMA_RECV)
+                CU_ASSERT_EQUAL(pair_receive(sides[i], wc.wr_id, wc.wr_id == 1 ? 256 : 320, 64), 0);
+        }
+        /* What is not signaled leaves the queue with this. */
+        struct rdma_wr noop = {.wr_id = 7, .op = RDMA_NOOP, .flags = RDMA_SIGNALED};
+        CU_ASSERT_EQUAL(rdma_post_send(sides[i]->rdma, sides[i]->conn, &noop, 1), 0);
+        wc = pair_wc(sides[i]);
+        CU_ASSERT(wc.wr_id == 7 && wc.status == RDMA_OK);
+    }
+}
+
+static void run_sequence(enum pair_mode mode, uint64_t seed, struct trail *trail)
+{
+    uint64_t chance = seed;
+    memset(trail, 0, sizeof *trail);
+    pair_open_connected(&pair, mode, (struct sim_rnic_config){0});
+    fill(a->memory, PAIR_OCTETS);
+    for (int i = 0; i < OPERATIONS; i++) {
+        random_operation(&chance);
+        take_completions(trail);
+    }
+    memcpy(trail->memory[0], a->memory, PAIR_OCTETS);
+    memcpy(trail->memory[1], b->memory, PAIR_OCTETS);
+    pair_close(&pair);
+}
+
+static void sequences_lead_to_the_same(void)
+{
+    static struct trail first, other;
+    for (uint64_t seed = 1; seed <= SEQUENCES; seed++) {
+        run_sequence(PAIR_DEVICE, seed, &first);
+        for (int mode = PAIR_RDMAP; mode < PAIR_MODES; mode++) {
+            run_sequence((enum pair_mode)mode, seed, &other);
+            CU_ASSERT_EQUAL(memcmp(&first, &other, sizeof first), 0);
+        }
+    }
+}
+
 /* ---- tests ------------------------------------------------------------------------------- */
 
 #define ON_ALL(name) \
@@ -586,6 +677,7 @@ int main(void)
         {"refused posts", all_bad_posts},
         {"unsignaled work requests", all_unsignaled},
         {"missing capabilities", missing_capabilities},
+        {"random sequences", sequences_lead_to_the_same},
     };
     return run_tests("rnic_operations", tests, sizeof tests / sizeof *tests);
 }

@@ -710,6 +710,39 @@ static void host_dies(void)
     }
 }
 
+/* One connection may be lost, another is ended by its peer: each event is taken, in any order. */
+static bool take_two_events(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    struct rdma_event event;
+    struct rdma_wc wc;
+    if (rw_poll(a, w, &wc) || !rw_event(a, &event))
+        return false;
+    if (event.kind == RDMA_EVENT_DISCONNECTED)
+        p->result[event.conn] = ++p->result[2];
+    return p->result[1] != 0;
+}
+
+static bool disconnect(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    (void)p;
+    CU_ASSERT_EQUAL(rdma_disconnect(&a->rdma, w->conn[a->index]), 0);
+    return true;
+}
+
+static void events_of_two_connections(void)
+{
+    for (int i = 0; i < ORDERINGS; i++) {
+        rw_run((struct rw_test){.code = {idle, take_two_events, disconnect},
+                                .agents = 3,
+                                .third_connects = true,
+                                .ordering = orderings[i],
+                                .cuts = 1},
+               &o);
+        CU_ASSERT(rw_has(&o, 1, 0, 1));
+        CU_ASSERT(rw_has(&o, 1, 1, 2));
+    }
+}
+
 /* ---- timers ------------------------------------------------------------------------------ */
 
 static bool look_for_timer(struct sim_agent *a, const struct rw *w, struct rw_private *p)
@@ -835,6 +868,7 @@ int main(void)
         {"cut of an isolated CPU", cut_of_isolated},
         {"nothing lands after DRAINED", nothing_lands_after_drained},
         {"a host dies", host_dies},
+        {"events of two connections", events_of_two_connections},
         {"timers", timers},
         {"calls within polls", calls_within_polls},
         {"messages", messages},

@@ -79,6 +79,12 @@ int sim_cpu_add(struct sim_world *w, const char *name, enum sim_agent_kind kind,
                 const struct sim_program *program);
 void *sim_cpu_private(const struct sim_agent *agent);
 bool sim_cpu_buffer_empty(const struct sim_agent *agent);
+/*
+ * Stores to this place that wait in the buffer, so that only the agent itself sees them yet: the
+ * oldest first, as octets in memory. Returns how many there are, `most` at most.
+ */
+uint32_t sim_cpu_waiting(const struct sim_agent *agent, const void *at, uint64_t *octets,
+                         uint32_t most);
 /* From `ended`: an event that behaves as a release store of the agent (a doorbell does). */
 void sim_cpu_publish(struct sim_agent *agent, uint32_t event, uint64_t value);
 /* The agent makes no further step. */

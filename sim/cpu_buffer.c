@@ -15,6 +15,18 @@ bool sim_cpu_buffer_empty(const struct sim_agent *agent)
     return agent->cpu->buffered == 0;
 }
 
+uint32_t sim_cpu_waiting(const struct sim_agent *agent, const void *at, uint64_t *octets,
+                         uint32_t most)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; agent->cpu && i < agent->cpu->buffered && count < most; i++) {
+        const struct sim_buffered *entry = &buffer_of(agent)[i];
+        if (entry->octets != 0 && place_of(agent, entry) == at)
+            octets[count++] = entry->value;
+    }
+    return count;
+}
+
 void cpu_buffer_push(struct sim_agent *agent, struct sim_buffered entry)
 {
     struct sim_cpu *cpu = agent->cpu;

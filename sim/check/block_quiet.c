@@ -1,6 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
 #include "sim/check.h"
+#include "sim/cpu.h"
 #include "sim/protocol_world.h"
+
+#define MOST_WAITING 4u /* stores to one slot in one store buffer */
+
+/*
+ * Has the writer taken the block, and only its mark in the slot is not visible yet? Relaxed memory
+ * lets the data overtake the mark (and the writer's own free, whose slot it took at once). That
+ * harms nobody: until the mark is visible the slot, and with it the ticket, stay the writer's.
+ */
+static bool is_taken_by(const struct sim_world *w, uint32_t agent, uint32_t block)
+{
+    const struct sim_ring_world *ring = sim_ring_of(w);
+    for (uint32_t i = 0; i < ring->slot_count; i++) {
+        char slot[16] = {0};
+        uint64_t waiting[MOST_WAITING];
+        const char *at = ring->slots + 16u * i + 8;
+        uint32_t count = sim_cpu_waiting(&w->agents[agent], at, waiting, MOST_WAITING);
+        memcpy(slot + 8, at, 8);
+        for (uint32_t j = 0; j < count; j++) {
+            if (waiting[j] == UINT64_MAX &&
+                sim_ring_block_at(ring, sim_ring_offset(ring, slot)) == block)
+                return true;
+            memcpy(slot + 8, &waiting[j], 8);
+        }
+    }
+    return false;
+}
 
 static void wrote(struct sim_world *w, const struct sim_write *write)
 {
@@ -11,7 +40,7 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
     if (index == RING_NO_BLOCK)
         return;
     const struct sim_ring_block *block = &p->ring.ghost->blocks[index];
-    if (block->place == RING_HELD)
+    if (block->place == RING_HELD || is_taken_by(w, write->agent, index))
         return;
     const char *entry = p->ring.table + 16u * block->entry;
     if (block->place == RING_BOUND && !(sim_ring_entry_flags(entry) & 2))

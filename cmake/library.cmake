@@ -35,21 +35,16 @@ target_sources(
                  ref/wire_names.h
                  ref/worker.h)
 
-# Of sim/ the RNIC and what it stands on. Kinds of worlds would bring in scenarios, checkers and
-# libcyaml: this library has none.
+# Of sim/ the RNIC and what it stands on; no kinds of worlds, which need scenarios, checkers and
+# libcyaml.
 set(device_objects "/(arena|cpu[a-z_]*|device|rnic[a-z_]*|world)[.]c[.]o$")
 kbtp_library(sim)
 set_target_properties(kbtp_library_sim PROPERTIES OUTPUT_NAME kbtp-sim)
 target_sources(
     kbtp_library_sim
-    PRIVATE cmake/no_kinds.c
-            "$<FILTER:$<TARGET_OBJECTS:kbtp_sim>,INCLUDE,${device_objects}>"
+    PRIVATE "$<FILTER:$<TARGET_OBJECTS:kbtp_sim>,INCLUDE,${device_objects}>"
     PUBLIC FILE_SET HEADERS
-           FILES sim/arena.h
-                 sim/device.h
-                 sim/rnic.h
-                 sim/scenario.h
-                 sim/world.h)
+           FILES sim/device.h sim/rnic_config.h)
 add_dependencies(kbtp_library_sim kbtp_sim)
 target_link_libraries(kbtp_library_sim PUBLIC kbtp_library_kbtp)
 

@@ -451,7 +451,8 @@ static inline int rdma_post_send(struct rdma *r, uint32_t conn, const struct rdm
     return r->ops->post_send(r, conn, wrs, count);
 }
 
-/* [ibv_post_recv; a buffer of DDP queue 0] As rdma_post_send(); wr_id and SGEs count. */
+/* [ibv_post_recv; a buffer of DDP queue 0] As rdma_post_send(), but from rdma_connect() or
+ * rdma_accept() on; wr_id and SGEs count. */
 static inline int rdma_post_recv(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs,
                                  uint32_t count)
 {

@@ -51,7 +51,7 @@ static uint32_t slot_octets(const struct kbtp_initiator_config *config)
 }
 
 /* A request each, HELLO and GOODBYE, and as much again for those that are answered already, but
- * leave the queue only when a later one completes. */
+ * leave the queue only when a later one completes. With fewer, requests wait for room. */
 static uint32_t send_depth(const struct kbtp_initiator_config *config)
 {
     return 2 * (config->depth + 2);
@@ -75,6 +75,8 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
     struct rdma_caps caps;
     kbtp_initiator_memory(config, &private_octets, &buffer_octets);
     rdma_caps(cpu->rdma, &caps);
+    if (config->depth + 1 > caps.max_queue)
+        return -EINVAL;
     memset(private_memory, 0, private_octets);
     struct kbtp_initiator *i = private_memory;
     *i = (struct kbtp_initiator){.address = config->address,
@@ -92,10 +94,13 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
         rdma_cq_destroy(cpu->rdma, i->cq);
         return failed;
     }
+    uint32_t queue = send_depth(config);
+    if (queue > caps.max_queue)
+        queue = caps.max_queue;
     i->sends = (struct kbtp_sends){.slots = i->receives + (i->depth + 1) * RECEIVE_OCTETS,
                                    .slot_octets = slot_octets(config),
                                    .lkey = i->region.lkey,
-                                   .depth = send_depth(config),
+                                   .depth = queue,
                                    .max_inline = caps.max_inline};
     if (i->sends.max_inline > i->sends.slot_octets)
         i->sends.max_inline = i->sends.slot_octets;
@@ -138,6 +143,19 @@ uint32_t kbtp_initiator_credits(const struct kbtp_initiator *initiator)
 uint32_t kbtp_initiator_outstanding(const struct kbtp_initiator *initiator)
 {
     return initiator->outstanding;
+}
+
+uint32_t kbtp_initiator_usage(const struct kbtp_initiator *initiator)
+{
+    return initiator->usage;
+}
+
+int kbtp_initiator_set_usage(struct kbtp_initiator *initiator, uint32_t blocks)
+{
+    if (initiator->outstanding != 0)
+        return -EBUSY;
+    initiator->usage = blocks;
+    return 0;
 }
 
 /* ---- connecting -------------------------------------------------------------------------- */

@@ -68,7 +68,8 @@ struct kbtp_outcome {
 void kbtp_initiator_memory(const struct kbtp_initiator_config *config, size_t *private_octets,
                            size_t *buffer_octets);
 
-/* Returns 0, -EINVAL for a number outside its range, or what the device returned. */
+/* Returns 0, -EINVAL for a number outside its range or a depth beyond the device's queues, or what
+ * the device returned. */
 int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu *cpu,
                         const struct kbtp_initiator_config *config, void *private_memory,
                         void *buffers);
@@ -85,6 +86,15 @@ const struct kbtp_hello_ack *kbtp_initiator_target(const struct kbtp_initiator *
  * the connection (after GOODBYE: nobody knows whether it was heard, I-34), -EPROTO for messages
  * that make no sense, or the status of HELLO_ACK (positive). */
 int kbtp_initiator_why(const struct kbtp_initiator *initiator);
+
+/*
+ * Allocation Quota in use, as far as this side knows: ALLOC_STOREs that were sent, less those
+ * refused and those freed. A lost outcome counts as a block that is bound. Whoever has found out
+ * since (by LOADs, say) what is bound says so; so does a new process that comes back to what an
+ * earlier one has bound. -EBUSY while requests are outstanding.
+ */
+uint32_t kbtp_initiator_usage(const struct kbtp_initiator *initiator);
+int kbtp_initiator_set_usage(struct kbtp_initiator *initiator, uint32_t blocks);
 
 /* Requests that can be submitted now (draft: Request Credits), and without outcome. */
 uint32_t kbtp_initiator_credits(const struct kbtp_initiator *initiator);

@@ -497,8 +497,8 @@ static bool give_block_back(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     return true;
 }
 
-bool kbtp_request_reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
-                          struct kbtp_connection *c, struct kbtp_request *request)
+static bool reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
+                    struct kbtp_request *request)
 {
     if (request->stage == KBTP_STAGE_LOCKED)
         kbtp_pins_unlock(cpu->mem, pins_of(w, request->block_offset));
@@ -510,4 +510,15 @@ bool kbtp_request_reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     if (request->stage == KBTP_STAGE_DONE)
         return true;
     return give_block_back(w, cpu, c, request);
+}
+
+bool kbtp_requests_reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                           struct kbtp_connection *c)
+{
+    while (c->order_count != 0) {
+        if (!reclaim(w, cpu, c, kbtp_nth_request(w, c, 0)))
+            return false;
+        drop_oldest(w, c);
+    }
+    return true;
 }

@@ -99,7 +99,8 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
         return -EINVAL;
     *target = (struct kbtp_target){.config = *config};
     rdma_caps(cpu->rdma, &target->caps);
-    if (config->block_size > target->caps.max_message)
+    if (config->block_size > target->caps.max_message ||
+        config->request_credits + 1 > target->caps.max_queue)
         return -EINVAL;
     int64_t entries =
         kbtp_sessions_init(cpu->mem, &target->sessions, memory->sessions, memory->grants,

@@ -73,8 +73,8 @@ void kbtp_target_layout(const struct kbtp_target_config *config, uint32_t handle
 
 /*
  * Fills everything and registers the pool through cpu->rdma. Nobody else may look yet. Returns 0,
- * -EINVAL when a number is outside its range or a place is misaligned, or what registering
- * returned.
+ * -EINVAL when a number is outside its range, more than the device can (a block in one message, a
+ * receive per credit and one more), or a place is misaligned, or what registering returned.
  */
 int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
                      const struct kbtp_target_config *config,

@@ -179,35 +179,20 @@ void kbtp_connection_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     rdma_disconnect(cpu->rdma, kbtp_connection_number(w, c));
 }
 
-/* All FLUSHED are polled and nothing reads or writes for this connection any more. */
-static bool reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c)
-{
-    assert(c->loads_count == 0);
-    while (c->order_count != 0) {
-        struct kbtp_request *request = kbtp_nth_request(w, c, 0);
-        if (!kbtp_request_reclaim(w, cpu, c, request))
-            return false;
-        memset(request, 0, sizeof *request);
-        c->order[c->order_first] = 0;
-        c->order_first = (c->order_first + 1) % w->requests;
-        c->order_count--;
-    }
-    return true;
-}
-
 static void forget(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c)
 {
     rdma_destroy(cpu->rdma, kbtp_connection_number(w, c));
     c->sends.posted = c->sends.retired = c->sends.unsignaled = 0;
-    c->order_first = c->loads_first = 0;
     c->session = c->usage = 0;
     c->has_session = c->released = 0;
     c->state = KBTP_CONNECTION_UNUSED;
 }
 
+/* All FLUSHED are polled and nothing reads or writes for this connection any more. */
 static void finish(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c)
 {
-    if (!reclaim(w, cpu, c))
+    assert(c->loads_count == 0);
+    if (!kbtp_requests_reclaim(w, cpu, c))
         return;
     if (c->has_session)
         kbtp_session_end(cpu->mem, &w->target->sessions, c->session, c->usage, c->released);
@@ -261,11 +246,14 @@ static void completed(struct kbtp_worker *w, const struct kbtp_cpu *cpu, const s
 static void happened(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                      const struct rdma_event *event)
 {
+    if (event->kind == RDMA_EVENT_REQUEST) {
+        accept_request(w, cpu, event->conn);
+        return;
+    }
+    if (event->conn >= w->target->config.max_connections)
+        return; /* of a connection that was rejected */
     struct kbtp_connection *c = &w->connections[event->conn];
     switch (event->kind) {
-    case RDMA_EVENT_REQUEST:
-        accept_request(w, cpu, event->conn);
-        break;
     case RDMA_EVENT_CONNECTED:
         if (c->state == KBTP_CONNECTION_ENDING) /* it was to end before it was there */
             rdma_disconnect(cpu->rdma, event->conn);

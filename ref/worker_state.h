@@ -123,9 +123,9 @@ void kbtp_request_data_is_there(struct kbtp_request *request);
 /* Moves the requests of a connection on as far as they can go. */
 void kbtp_requests_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                            struct kbtp_connection *c);
-/* After the connection was drained: gives back what a request had taken. False: not all yet. */
-bool kbtp_request_reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
-                          struct kbtp_connection *c, struct kbtp_request *request);
+/* After the connection was drained: gives back what its requests had taken. False: not all yet. */
+bool kbtp_requests_reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                           struct kbtp_connection *c);
 
 /* ---- ref/request_session.c: HELLO, GOODBYE, and what is not allowed ---------------------- */
 

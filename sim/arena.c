@@ -11,6 +11,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#define REGION_SEGMENT_OCTETS 256u /* whole lines, so that nothing lies between two segments */
+_Static_assert(REGION_SEGMENT_OCTETS % SIM_LINE == 0, "REGION_SEGMENT_OCTETS");
+
 /* Follows the saved octets in the undo log, so that records can be popped from the end. */
 struct undo_record {
     uint64_t old_hash;
@@ -82,6 +85,23 @@ void *sim_segment_new(struct sim_arena *arena, const char *name, size_t size,
         arena->line_owner[arena->used / SIM_LINE + i] = (uint16_t)index;
     arena->used += space;
     return arena->segments[index].at;
+}
+
+char *sim_region_new(struct sim_arena *arena, const char *name, size_t octets, uint32_t owner)
+{
+    char *first = NULL;
+    for (size_t done = 0; done < octets; done += REGION_SEGMENT_OCTETS) {
+        size_t rest = octets - done;
+        size_t size = rest < REGION_SEGMENT_OCTETS ? rest : REGION_SEGMENT_OCTETS;
+        char *at = sim_segment_new(arena, name, size, SIM_STATE);
+        if (!at)
+            return NULL;
+        sim_segment_of(arena, at)->granted = true;
+        sim_segment_of(arena, at)->owner = (uint8_t)owner;
+        if (!first)
+            first = at;
+    }
+    return first;
 }
 
 struct sim_segment *sim_segment_find(struct sim_arena *arena, const void *at)

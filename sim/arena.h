@@ -59,6 +59,11 @@ void sim_arena_close(struct sim_arena *arena);
 /* A new zeroed segment, for set-up. Returns NULL when the arena or memory is used up. */
 void *sim_segment_new(struct sim_arena *arena, const char *name, size_t size,
                       enum sim_segment_kind kind);
+/*
+ * New memory that agents reach, for set-up: many small segments, one after the other, so that a
+ * step saves and hashes little. `owner`: as in struct sim_segment. NULL: as above.
+ */
+char *sim_region_new(struct sim_arena *arena, const char *name, size_t octets, uint32_t owner);
 /* The segment that `at` lies in; `at` must come from sim_segment_new(). */
 static inline struct sim_segment *sim_segment_of(struct sim_arena *arena, const void *at)
 {

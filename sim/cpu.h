@@ -13,8 +13,7 @@
  * mem_read, mem_write and mem_fill of a CPU are loads and stores of naturally aligned pieces, from
  * the lowest address on; in memory that is private to it (struct sim_segment, owner) all happens at
  * once. Calls of net/rdma.h: sim/cpu_rdma.h. An agent of kind RNIC has no buffer; whatever is
- * larger
- * than a piece moves in pieces, without order between them.
+ * larger than a piece moves in pieces, without order between them.
  */
 #ifndef KBTP_SIM_CPU_H
 #define KBTP_SIM_CPU_H

@@ -54,9 +54,8 @@ void cpu_doorbell(struct sim_agent *agent, const struct sim_buffered *entry)
 
 /*
  * The doorbell enters the store buffer, which nobody sees. Without one it is seen at once, and so
- * is
- * one for receives when nothing that this step has shown can make the peer use them: then nobody
- * can tell it from having been earlier.
+ * is one for receives when nothing that this step has shown can make the peer use them: then
+ * nobody can tell it from having been earlier.
  */
 static int post(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint32_t count,
                 bool receives)

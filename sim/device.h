@@ -18,7 +18,7 @@
 #ifndef KBTP_SIM_DEVICE_H
 #define KBTP_SIM_DEVICE_H
 
-#include "sim/rnic.h"
+#include "sim/rnic_config.h"
 
 struct sim_device;
 

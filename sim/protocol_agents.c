@@ -58,7 +58,7 @@ static bool always_due(const void *private)
 }
 
 const struct sim_program protocol_worker_program = {
-    .max_accesses = 128, /* and a block more, see sim_protocol_world_build() */
+    .max_accesses = 128, /* and a block more, see add_worker() */
     .poll = worker_poll,
     .ended = worker_ended,
     .choices = no_choices,

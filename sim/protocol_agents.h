@@ -37,8 +37,10 @@ struct protocol_faults {
 enum protocol_choice { CHOICE_POLL = 1, CHOICE_CONNECT, CHOICE_SUBMIT };
 #define CHOICE(kind, request) ((uint32_t)(kind) << 16 | (request))
 
-/* Connections of one initiator of which an end still exists: the old one, and when it comes again
- * the new one. One that was refused must be gone at the target's end too before the next. */
+/*
+ * Connections of one initiator of which an end still exists: the old one, and when it comes again
+ * the new one. One that was refused must be gone at the target's end too before the next.
+ */
 #define PROTOCOL_LINKS(reconnects) ((reconnects) != 0 ? 2u : 1u)
 
 /* The world as its programs see it. */

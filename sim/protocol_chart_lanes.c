@@ -18,7 +18,7 @@ static void describe_entry(const struct sim_ring_world *ring, const char *entry,
     uint32_t block = sim_ring_block_at(ring, sim_ring_offset(ring, entry));
     out[0] = '\0';
     sim_kind_say(out, size, "gen %u: ", sim_ring_entry_generation(entry));
-    if ((sim_ring_entry_flags(entry) & KBTP_ENTRY_VALID) == 0)
+    if (!sim_ring_entry_is_valid(entry))
         sim_kind_say(out, size, "-");
     else if (block == RING_NO_BLOCK)
         sim_kind_say(out, size, "?");

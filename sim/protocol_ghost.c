@@ -81,7 +81,7 @@ static void became_free(struct sim_world *w, const char *entry, uint32_t number,
 static void flags_wrote(struct sim_world *w, const char *entry, const struct sim_write *write)
 {
     uint32_t number = (uint32_t)(entry - sim_ring_of(w)->table) / 16;
-    bool was = sim_ring_entry_flags(write->old) & 1, is = sim_ring_entry_flags(entry) & 1;
+    bool was = sim_ring_entry_is_valid(write->old), is = sim_ring_entry_is_valid(entry);
     if (is && !was)
         became_bound(w, entry, number);
     if (was && !is)
@@ -99,15 +99,16 @@ static void head_wrote(struct sim_world *w, const struct sim_write *write)
         sim_reach(w, PROTOCOL_REACH_TICKET_WRAP);
 }
 
-/* Readers of a block in the low half, then FREED, then WRITER (ref/pins.h): only to know what was
- * reached. */
-static void pins_wrote(struct sim_world *w, const struct sim_write *write)
+/*
+ * Readers of a block in the low half, then FREED, then WRITER (ref/pins.h): only to know what was
+ * reached.
+ */
+static void pins_wrote(struct sim_world *w, const struct sim_write *write, uint32_t block)
 {
     struct sim_protocol_world *p = sim_protocol_of(w);
     uint64_t old, new;
     memcpy(&old, write->old, 8);
     memcpy(&new, write->at, 8);
-    uint32_t block = (uint32_t)(write->at - p->pins) / 8;
     bool freed = new &KBTP_PIN_FREED, writer = new &KBTP_PIN_WRITER;
     if (freed && !(old & KBTP_PIN_FREED) && (old & KBTP_PIN_READERS))
         sim_reach(w, PROTOCOL_REACH_PINNED_FREE);
@@ -126,16 +127,17 @@ void protocol_wrote(struct sim_world *w, const struct sim_write *write)
     struct sim_protocol_world *p = sim_protocol_of(w);
     const char *slot = sim_ring_slot_at(&p->ring, write->at);
     const char *entry = sim_ring_entry_at(&p->ring, write->at);
+    uint32_t pinned = sim_protocol_pins(p, write->at);
     if (slot && write->at == slot + 8 && write->octets == 8)
         slot_wrote(w, slot, write);
     else if (entry && write->at == entry)
         flags_wrote(w, entry, write);
-    else if (entry && write->at == entry + 4 && (sim_ring_entry_flags(entry) & 1))
+    else if (entry && write->at == entry + 4 && sim_ring_entry_is_valid(entry))
         data_is_bound(w, entry); /* a STORE into a bound block */
     else if (write->at == p->ring.head)
         head_wrote(w, write);
-    else if (write->at >= p->pins && write->at < p->pins + 8 * p->ring.block_count)
-        pins_wrote(w, write);
+    else if (pinned != RING_NO_BLOCK)
+        pins_wrote(w, write, pinned);
 }
 
 /* ---- the wire ---------------------------------------------------------------------------- */

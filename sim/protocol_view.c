@@ -38,6 +38,13 @@ uint32_t sim_protocol_block(const struct sim_protocol_world *p, const char *at)
     return (uint32_t)((uint64_t)(at - p->blocks) / p->ring.block_size);
 }
 
+uint32_t sim_protocol_pins(const struct sim_protocol_world *p, const char *at)
+{
+    if (at < p->pins || at >= p->pins + 8u * (size_t)p->ring.block_count)
+        return RING_NO_BLOCK;
+    return (uint32_t)(at - p->pins) / 8;
+}
+
 const struct sim_told *sim_protocol_told(const struct sim_world *w)
 {
     return protocol_world_of(w)->told;
@@ -71,9 +78,9 @@ bool sim_protocol_header(const struct sim_world *w, const struct sim_message *me
                          struct sim_header *header)
 {
     const uint8_t *at = message->payload;
-    if (message->length < 24 || at[0] != 1)
+    if (message->length < KBTP_HEADER_OCTETS || at[0] != KBTP_WIRE_VERSION)
         return false;
-    bool request = at[1] >= 0x10 && at[1] < 0x20;
+    bool request = at[1] >= KBTP_OP_LOAD && at[1] < KBTP_OP_COMPLETION;
     *header = (struct sim_header){
         .opcode = at[1],
         .flags = (uint16_t)number(at + 2, 2, false),
@@ -82,7 +89,7 @@ bool sim_protocol_header(const struct sim_world *w, const struct sim_message *me
         .generation = (uint16_t)number(at + 20, 2, false),
         .status = (uint16_t)number(at + 22, 2, false),
     };
-    if (header->opcode == 0x20 && message->length >= 40) {
+    if (header->opcode == KBTP_OP_COMPLETION && message->length >= KBTP_COMPLETION_OCTETS) {
         header->data_length = (uint32_t)number(at + 24, 4, false);
         header->block_offset = number(at + 32, 8, false);
     }

@@ -215,7 +215,8 @@ static bool describe_session(const struct sim_world *w, const struct sim_access 
     const char *name = w->scenario->protocol.initiators[number].name;
     if (field == offsetof(struct kbtp_session, state)) {
         sim_kind_say(place, size, "%s's session", name);
-        sim_kind_say(value, size, "%s", access->value < 4 ? states[access->value] : "?");
+        sim_kind_say(value, size, "%s",
+                     access->value < sizeof states / sizeof *states ? states[access->value] : "?");
     } else if (field == offsetof(struct kbtp_session, usage)) {
         sim_kind_say(place, size, "%s's usage", name);
         sim_kind_say(value, size, "usage %u", (uint32_t)access->value);
@@ -230,14 +231,13 @@ void protocol_describe_place(const struct sim_world *w, const struct sim_access 
 {
     const struct sim_protocol_world *p = sim_protocol_of(w);
     const char *at = access->at;
-    uint32_t block = sim_protocol_block(p, at);
+    uint32_t block = sim_protocol_block(p, at), pinned = sim_protocol_pins(p, at);
     place[0] = value[0] = '\0';
     if (at == p->ring.head || at == p->ring.tail || sim_ring_slot_at(&p->ring, at) ||
         sim_ring_entry_at(&p->ring, at)) {
         sim_ring_describe_place(w, access, place, value, size);
-    } else if (at >= p->pins && at < p->pins + 8 * p->ring.block_count) {
-        sim_kind_say(place, size, "pins of block %u",
-                     p->ring.first_block + (uint32_t)(at - p->pins) / 8);
+    } else if (pinned != RING_NO_BLOCK) {
+        sim_kind_say(place, size, "pins of block %u", p->ring.first_block + pinned);
         describe_pins(access->value, value, size);
     } else if (describe_session(w, access, place, value, size)) {
         return;
@@ -351,7 +351,7 @@ static void describe_pinning(const struct sim_world *w, const struct sim_access 
         {-KBTP_PIN_WRITER, "unlocks", " after the store"},
     };
     const struct sim_protocol_world *p = sim_protocol_of(w);
-    uint32_t block = (uint32_t)((const char *)access->at - p->pins) / 8 + p->ring.first_block;
+    uint32_t block = sim_protocol_pins(p, access->at) + p->ring.first_block;
     const char *verb = "changes the pins of", *rest = "";
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (access->value - access->old == words[i].added) {
@@ -368,7 +368,7 @@ static void describe_atomic(const struct sim_world *w, const struct sim_access *
     const char *at = access->at;
     if (at == p->ring.head || at == p->ring.tail)
         sim_kind_say(out, size, "FetchAdd %s: ticket %u", place, (uint32_t)(access->old >> 32));
-    else if (at >= p->pins && at < p->pins + 8 * p->ring.block_count)
+    else if (sim_protocol_pins(p, at) != RING_NO_BLOCK)
         describe_pinning(w, access, value, out, size);
     else
         sim_kind_say(out, size, "atomic on %s: %s", place, value);

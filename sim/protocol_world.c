@@ -11,8 +11,6 @@
 #include "sim/protocol_agents.h"
 #include "sim/rnic.h"
 
-/* Segments of regions are small, so that a step saves and hashes little. */
-#define REGION_SEGMENT_OCTETS 256u
 #define ADDRESS "target"
 #define MAX_READS 4u
 #define BUFFERS_BASE UINT64_C(0x100000) /* Tagged Offset of the first buffer of an initiator */
@@ -78,25 +76,6 @@ static const struct sim_world_ops protocol_ops = {
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
-/* Memory that agents reach; `owner`: an agent's index + 1, whose private memory it is, or 0. */
-static char *region_new(struct sim_world *w, const char *name, size_t octets, uint32_t owner)
-{
-    char *first = NULL;
-    for (size_t done = 0; done < octets; done += REGION_SEGMENT_OCTETS) {
-        size_t rest = octets - done;
-        char *at =
-            sim_segment_new(&w->arena, name,
-                            rest < REGION_SEGMENT_OCTETS ? rest : REGION_SEGMENT_OCTETS, SIM_STATE);
-        if (!at)
-            return NULL;
-        sim_segment_of(&w->arena, at)->granted = true;
-        sim_segment_of(&w->arena, at)->owner = (uint8_t)owner;
-        if (!first)
-            first = at;
-    }
-    return first;
-}
-
 /* The parts of kbtp_target_memory, each in segments of its own. */
 static int target_memory(struct sim_world *w, struct kbtp_target_memory *memory)
 {
@@ -105,16 +84,16 @@ static int target_memory(struct sim_world *w, struct kbtp_target_memory *memory)
     uint32_t entries = part->handles * part->initiators_count;
     size_t sessions = part->initiators_count * sizeof(struct kbtp_session);
     *memory = (struct kbtp_target_memory){
-        .slots = (void *)region_new(w, "ring slots", 16u * (size_t)s->slots, 0),
-        .head = (void *)region_new(w, "Head", 8, 0),
-        .tail = (void *)region_new(w, "Tail", 8, 0),
-        .entries = (void *)region_new(w, "block table", 16u * (size_t)entries, 0),
-        .pins = (void *)region_new(w, "pins", 8u * (size_t)s->blocks, 0),
-        .sessions = (void *)region_new(w, "sessions", sessions, 0),
-        .sessions_lock = (void *)region_new(w, "sessions lock", 8, 0),
+        .slots = (void *)sim_region_new(&w->arena, "ring slots", 16u * (size_t)s->slots, 0),
+        .head = (void *)sim_region_new(&w->arena, "Head", 8, 0),
+        .tail = (void *)sim_region_new(&w->arena, "Tail", 8, 0),
+        .entries = (void *)sim_region_new(&w->arena, "block table", 16u * (size_t)entries, 0),
+        .pins = (void *)sim_region_new(&w->arena, "pins", 8u * (size_t)s->blocks, 0),
+        .sessions = (void *)sim_region_new(&w->arena, "sessions", sessions, 0),
+        .sessions_lock = (void *)sim_region_new(&w->arena, "sessions lock", 8, 0),
         .grants = sim_segment_new(&w->arena, "grants",
                                   part->initiators_count * sizeof(struct kbtp_grant), SIM_CONST),
-        .blocks = region_new(w, "block pool", s->blocks * (size_t)s->block_size, 0),
+        .blocks = sim_region_new(&w->arena, "block pool", s->blocks * (size_t)s->block_size, 0),
     };
     return memory->slots && memory->head && memory->tail && memory->entries && memory->pins &&
                    memory->sessions && memory->sessions_lock && memory->grants && memory->blocks
@@ -393,7 +372,7 @@ static int start_target(struct sim_world *w, struct protocol_world *world,
     int failed = kbtp_target_init(world->target, &cpu, &config, memory);
     for (uint32_t i = 0; i < part->workers_count && !failed; i++) {
         struct kbtp_worker *worker;
-        char *buffers = region_new(w, "worker buffers", need->buffer_octets, i + 1);
+        char *buffers = sim_region_new(&w->arena, "worker buffers", need->buffer_octets, i + 1);
         if (!buffers)
             return -ENOMEM;
         cpu.rdma = &w->agents[i].rdma;
@@ -413,7 +392,7 @@ static int register_buffers(struct sim_world *w, struct protocol_world *world, u
         const struct sim_request *request = &s->program[i];
         if (request->length == 0)
             continue;
-        char *at = region_new(w, "buffers", request->length, agent + 1);
+        char *at = sim_region_new(&w->arena, "buffers", request->length, agent + 1);
         if (!at)
             return -ENOMEM;
         if (request->op != SIM_REQUEST_LOAD)
@@ -438,7 +417,7 @@ static int start_initiator(struct sim_world *w, struct protocol_world *world, ui
     struct protocol_initiator *it = protocol_initiator_of(w, initiator);
     size_t private_octets, buffer_octets;
     kbtp_initiator_memory(&config, &private_octets, &buffer_octets);
-    char *buffers = region_new(w, "initiator buffers", buffer_octets, agent + 1);
+    char *buffers = sim_region_new(&w->arena, "initiator buffers", buffer_octets, agent + 1);
     if (!buffers)
         return -ENOMEM;
     int failed = kbtp_initiator_init(&it->library, &cpu, &config, it + 1, buffers);

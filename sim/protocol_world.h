@@ -114,6 +114,8 @@ const struct sim_request *sim_protocol_request(const struct sim_world *w, uint32
 uint32_t sim_protocol_tag(const char *at, uint32_t octets);
 /* The block `at` lies in, or RING_NO_BLOCK. */
 uint32_t sim_protocol_block(const struct sim_protocol_world *p, const char *at);
+/* The block whose word of pins `at` lies in, or RING_NO_BLOCK. */
+uint32_t sim_protocol_pins(const struct sim_protocol_world *p, const char *at);
 /* What the target counts for an initiator; false where no worker and no session says. */
 bool sim_protocol_usage(const struct sim_world *w, uint32_t initiator, uint32_t *usage);
 
@@ -149,7 +151,7 @@ struct sim_told {
     uint32_t data_length;
     const char *buffer; /* of a LOAD */
 };
-extern const struct sim_told *sim_protocol_told(const struct sim_world *w);
+const struct sim_told *sim_protocol_told(const struct sim_world *w);
 
 /* For the table of kinds (sim/kind.h). */
 bool sim_protocol_describe_world(const struct sim_scenario *s, unsigned line, char *out,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ref/table.h"
 #include "sim/kind.h"
 #include "sim/ring_world.h"
 
@@ -38,6 +39,16 @@ uint64_t sim_ring_offset(const struct sim_ring_world *ring, const char *slot_or_
 uint16_t sim_ring_entry_flags(const char *entry)
 {
     return (uint16_t)big_endian(entry, 2);
+}
+
+bool sim_ring_entry_is_valid(const char *entry)
+{
+    return (sim_ring_entry_flags(entry) & KBTP_ENTRY_VALID) != 0;
+}
+
+bool sim_ring_entry_is_sealed(const char *entry)
+{
+    return (sim_ring_entry_flags(entry) & KBTP_ENTRY_SEALED) != 0;
 }
 
 uint16_t sim_ring_entry_generation(const char *entry)
@@ -123,7 +134,7 @@ void sim_ring_describe_entry(const struct sim_world *w, uint32_t number, char *o
     const struct sim_ring_world *ring = sim_ring_of(w);
     const char *entry = ring->table + 16u * number;
     snprintf(out, size, "gen %u%s", sim_ring_entry_generation(entry),
-             sim_ring_entry_flags(entry) & 1 ? " VALID" : "");
+             sim_ring_entry_is_valid(entry) ? " VALID" : "");
 }
 
 void sim_ring_describe_place(const struct sim_world *w, const struct sim_access *access,
@@ -155,7 +166,7 @@ void sim_ring_describe_place(const struct sim_world *w, const struct sim_access 
     if (field == 0 && is_slot)
         snprintf(value, size, "%u", sim_ring_sequence(image));
     else if (field == 0)
-        snprintf(value, size, "%sgeneration %u", sim_ring_entry_flags(image) & 1 ? "VALID, " : "",
+        snprintf(value, size, "%sgeneration %u", sim_ring_entry_is_valid(image) ? "VALID, " : "",
                  sim_ring_entry_generation(image));
     else if (field == 4 && !is_slot)
         snprintf(value, size, "%u octets", sim_ring_entry_length(image));

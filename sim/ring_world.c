@@ -9,9 +9,6 @@
 #include "sim/check.h"
 #include "sim/ring_agents.h"
 
-/* A segment of the ring or the table: small, so that a step saves and hashes little. */
-#define REGION_SEGMENT_OCTETS 256u
-
 const char *const sim_ring_reach_names[] = {
     [SIM_REACH_LOAD_BEFORE_STORE] = "load-before-store",
     [RING_REACH_DEFERRAL] = "deferral",
@@ -48,7 +45,7 @@ static void entry_wrote(struct sim_world *w, const char *at)
     if (generation < entry->generation)
         sim_reach(w, RING_REACH_GENERATION_WRAP);
     entry->generation = generation;
-    if (entry->state == RING_BINDING && (sim_ring_entry_flags(at) & 1)) {
+    if (entry->state == RING_BINDING && sim_ring_entry_is_valid(at)) {
         struct sim_ring_block *block = &ring->ghost->blocks[entry->block];
         sim_ghost_write(w, block, sizeof *block);
         entry->state = RING_ENTRY_BOUND;
@@ -208,24 +205,6 @@ static const struct sim_world_ops ring_ops = {
     .describe = ring_describe,
 };
 
-/* Memory that agents reach: small segments, one after the other. */
-static char *region_new(struct sim_world *w, const char *name, size_t octets)
-{
-    char *first = NULL;
-    for (size_t done = 0; done < octets; done += REGION_SEGMENT_OCTETS) {
-        size_t rest = octets - done;
-        char *at =
-            sim_segment_new(&w->arena, name,
-                            rest < REGION_SEGMENT_OCTETS ? rest : REGION_SEGMENT_OCTETS, SIM_STATE);
-        if (!at)
-            return NULL;
-        sim_segment_of(&w->arena, at)->granted = true;
-        if (!first)
-            first = at;
-    }
-    return first;
-}
-
 static int build_memory(struct sim_world *w, struct ring_world *world)
 {
     const struct sim_scenario *s = w->scenario;
@@ -237,9 +216,9 @@ static int build_memory(struct sim_world *w, struct ring_world *world)
     view->addr_le = s->addr_le;
     view->unmasked = s->counters == SIM_COUNTERS_UNMASKED;
     view->entry_count = s->ring.handles * s->ring.allocators_count;
-    view->head = region_new(w, "Head", 8);
-    view->tail = region_new(w, "Tail", 8);
-    view->slots = region_new(w, "ring slots", 16u * (size_t)s->slots);
+    view->head = sim_region_new(&w->arena, "Head", 8, 0);
+    view->tail = sim_region_new(&w->arena, "Tail", 8, 0);
+    view->slots = sim_region_new(&w->arena, "ring slots", 16u * (size_t)s->slots, 0);
     view->ghost =
         sim_segment_new(&w->arena, "ghost records",
                         sizeof *view->ghost + s->blocks * sizeof view->ghost->blocks[0], SIM_STATE);
@@ -247,7 +226,7 @@ static int build_memory(struct sim_world *w, struct ring_world *world)
         return -ENOMEM;
     if (view->entry_count == 0)
         return 0;
-    view->table = region_new(w, "block table", 16u * (size_t)view->entry_count);
+    view->table = sim_region_new(&w->arena, "block table", 16u * (size_t)view->entry_count, 0);
     view->entries = sim_segment_new(&w->arena, "ghost entries",
                                     view->entry_count * sizeof *view->entries, SIM_STATE);
     return view->table && view->entries ? 0 : -ENOMEM;

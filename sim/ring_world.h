@@ -89,6 +89,8 @@ static inline struct sim_ring_world *sim_ring_of(const struct sim_world *w)
 uint32_t sim_ring_sequence(const char *slot);
 uint64_t sim_ring_offset(const struct sim_ring_world *ring, const char *slot_or_entry);
 uint16_t sim_ring_entry_flags(const char *entry);
+bool sim_ring_entry_is_valid(const char *entry);
+bool sim_ring_entry_is_sealed(const char *entry);
 uint16_t sim_ring_entry_generation(const char *entry);
 uint32_t sim_ring_entry_length(const char *entry);
 uint64_t sim_ring_counter_value(const char *counter);

@@ -27,8 +27,7 @@
  *   With w->stepping.private_steps those that no other agent can tell from taking place earlier are
  *   taken at once: fetch, emit, reply; pieces of memory that is private to the handle's CPU; and
  *   the arrival of messages, if the connection cannot be lost, the sender never disconnects, and
- *   one
- *   of the two CPUs is `isolated` and has no other connection.
+ *   one of the two CPUs is `isolated` and has no other connection.
  *
  * Ordering, of each connection (config.ordering)
  *   STRONG      A work request begins when all earlier ones are done.
@@ -51,49 +50,8 @@
 #define KBTP_SIM_RNIC_H
 
 #include "net/rdma.h"
+#include "sim/rnic_config.h"
 #include "sim/world.h"
-
-/* Everything that is simulated. ORDERED_WRITES and WRITE_ACKED follow from the ordering. */
-#define SIM_RNIC_BITS \
-    (RDMA_CAP_SEND_INV | RDMA_CAP_INV_REGION | RDMA_CAP_IMM | RDMA_CAP_FETCH_ADD | \
-     RDMA_CAP_MASKED | RDMA_CAP_CAS | RDMA_CAP_ATOMIC_CPU | RDMA_CAP_BASE_TO | RDMA_CAP_SOLICITED)
-
-struct sim_rnic_config {
-    enum sim_ordering ordering;
-    uint32_t bits;        /* of SIM_RNIC_BITS; others are left out */
-    uint32_t binding;     /* enum rdma_binding */
-    uint32_t max_message; /* octets; the same for all RNICs that talk to each other */
-    uint32_t max_inline;
-    uint32_t max_reads; /* of one connection and direction */
-    uint32_t regions;   /* at once */
-    uint32_t reserved;
-    uint64_t seed; /* of rdma_random() */
-    bool wqe_big_endian, atomic_memory_big_endian, atomic_reply_big_endian;
-};
-
-/* Of one handle. Memory is laid out for exactly this much, so worlds say what they need. */
-struct sim_rnic_limits {
-    uint32_t connections; /* at once; in a world 53 of all handles together */
-    uint32_t send_depth, recv_depth;
-    uint32_t max_sge;
-    uint32_t reads;    /* in progress per connection and direction; up to config.max_reads */
-    uint32_t timers;   /* ids below this */
-    uint32_t cqs;      /* completion queues */
-    uint32_t wire;     /* messages on the way per connection and direction; 0: send_depth */
-    uint32_t links;    /* connections it made of which an end still exists; 0: as many as can be */
-    uint32_t host;     /* sim/device.h only: which RNIC, below config.hosts */
-    uint32_t connects; /* rdma_connect() succeeds so often in all; 0: without limit */
-    /*
-     * The CPU touches no shared memory (granted-memory watches over it): all that it learns and
-     * lets others know goes through its connections.
-     */
-    bool isolated;
-    /*
-     * It never calls rdma_disconnect(): what it has posted is not lost by that, and while nothing
-     * else can end its connections, a look for events that finds none is no step.
-     */
-    bool never_disconnects;
-};
 
 /* The agent's index, or -ENOSPC, -ENOMEM, -EINVAL. `name` is not copied. */
 int sim_rnic_add(struct sim_world *w, const char *name, const struct sim_rnic_config *config);

@@ -119,7 +119,8 @@ static enum rdma_status execute(struct end *end, struct end *peer, const struct 
     const struct sim_rnic *rnic = end->handle->rnic;
     uint32_t length = length_of(wr);
     if ((wr->flags & RDMA_INLINE) == 0 &&
-        !rnic_local_ok(rnic, wr->sges, wr->sge_count, rnic_is_read(wr->op) ? RDMA_LOCAL_WRITE : 0))
+        !rnic_local_ok(rnic, wr->sges, wr->sge_count,
+                       rnic_has_response(wr->op) ? RDMA_LOCAL_WRITE : 0))
         return RDMA_LOCAL_ERROR;
     switch (wr->op) {
     case RDMA_SEND:
@@ -160,7 +161,8 @@ int rnic_direct_post_send(struct sim_handle *h, uint32_t conn, const struct rdma
             e->silent++;
             continue;
         }
-        rnic_complete(end, wr->wr_id, wr->op, status, rnic_is_read(wr->op) ? length_of(wr) : 0);
+        rnic_complete(end, wr->wr_id, wr->op, status,
+                      rnic_has_response(wr->op) ? length_of(wr) : 0);
         if (status != RDMA_OK && status != RDMA_FLUSHED) {
             e->halted = 1;
             rnic_fail(end, -ECONNABORTED);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How connections end: DISCONNECTED, all that is posted FLUSHED, DRAINED. The cause lies in the
- * link
- * (cut, failed, closed); each end notices for itself, and goes on with what it was doing until its
- * engine stops.
+ * link (cut, failed, closed); each end notices for itself, and goes on with what it was doing until
+ * its engine stops.
  */
-#include <assert.h>
 #include <errno.h>
 
 #include "sim/rnic_state.h"

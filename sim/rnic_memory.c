@@ -68,6 +68,14 @@ static bool is_moved(const struct rnic_packet *packet, uint32_t piece)
     return (packet->moved[piece / 64] >> piece % 64 & 1) != 0;
 }
 
+/* Is this piece a step that is still to come? */
+static bool awaits_step(const struct end *end, const struct rnic_packet *packet,
+                        const struct rnic_memory *memory, uint32_t piece, bool private_too)
+{
+    return !is_moved(packet, piece) &&
+           (private_too || !is_private(end, span_of(end->handle->w, memory, piece).at));
+}
+
 bool rnic_all_moved(const struct end *end, const struct rnic_packet *packet,
                     const struct rnic_memory *memory, bool private_too)
 {
@@ -78,7 +86,7 @@ bool rnic_all_moved(const struct end *end, const struct rnic_packet *packet,
     if (private_too)
         return false;
     for (uint32_t i = 0; i < pieces; i++)
-        if (!is_moved(packet, i) && !is_private(end, span_of(w, memory, i).at))
+        if (awaits_step(end, packet, memory, i, false))
             return false;
     return true;
 }
@@ -102,8 +110,7 @@ uint32_t rnic_offer(const struct end *end, const struct rnic_packet *packet,
     step.queue = (uint8_t)end->index;
     if (order != SIM_DMA_DESCENDING)
         for (uint32_t taken = 0; low < pieces && taken < most; low++) {
-            if (is_moved(packet, low) ||
-                (!private_too && is_private(end, span_of(w, memory, low).at)))
+            if (!awaits_step(end, packet, memory, low, private_too))
                 continue;
             step.arg = low;
             out[count++] = step;
@@ -111,8 +118,7 @@ uint32_t rnic_offer(const struct end *end, const struct rnic_packet *packet,
         }
     if (order != SIM_DMA_ASCENDING)
         for (uint32_t taken = 0; high > low && taken < most; high--) {
-            if (is_moved(packet, high - 1) ||
-                (!private_too && is_private(end, span_of(w, memory, high - 1).at)))
+            if (!awaits_step(end, packet, memory, high - 1, private_too))
                 continue;
             step.arg = high - 1;
             out[count++] = step;
@@ -169,8 +175,8 @@ static bool move(const struct end *end, struct rnic_packet *packet,
     const struct sim_world *w = end->handle->w;
     uint32_t pieces = rnic_pieces(w, memory), moved = packet->moved_count;
     uint32_t first = which == RNIC_ONE ? piece : 0;
-    uint32_t end_of = which == RNIC_ONE ? piece + 1 : pieces;
-    for (uint32_t i = first; i < end_of && packet->moved_count < pieces; i++) {
+    uint32_t behind = which == RNIC_ONE ? piece + 1 : pieces;
+    for (uint32_t i = first; i < behind && packet->moved_count < pieces; i++) {
         if (is_moved(packet, i))
             continue;
         struct span span = span_of(w, memory, i);

@@ -61,7 +61,7 @@ static int check_send(const struct sim_handle *h, const struct rnic_end *e,
     if (wr->sge_count > e->max_sge || (wr->flags & ~known_flags) != 0)
         return -EINVAL;
     uint64_t octets = octets_of(wr);
-    if (octets > config->max_message || (rnic_is_read(wr->op) && e->reads_out == 0) ||
+    if (octets > config->max_message || (rnic_has_response(wr->op) && e->reads_out == 0) ||
         (rnic_is_atomic(wr->op) && (wr->sge_count != 1 || octets != 8)))
         return -EINVAL;
     if ((wr->flags & RDMA_INLINE) != 0 && (!has_data(wr->op) || octets > e->max_inline))
@@ -115,7 +115,7 @@ static void write_wqe(struct rnic_wqe *wqe, const struct rdma_wr *wr)
                              .sge_count = wr->sge_count,
                              .op = wr->op,
                              .flags = wr->flags};
-    if (wr->op == RDMA_WRITE || wr->op == RDMA_WRITE_IMM || rnic_is_read(wr->op)) {
+    if (wr->op == RDMA_WRITE || wr->op == RDMA_WRITE_IMM || rnic_has_response(wr->op)) {
         wqe->remote_to = wr->remote_to;
         wqe->remote_stag = wr->remote_stag;
     }
@@ -193,7 +193,7 @@ static bool is_posted(const struct end *end, const char *at, uint32_t octets, bo
 {
     for (uint32_t i = 0; i < end->state->posted; i++) {
         const struct rnic_wqe *wqe = rnic_wqe(end, i);
-        if ((wqe->flags & RDMA_INLINE) == 0 && (writes || rnic_is_read(wqe->op)) &&
+        if ((wqe->flags & RDMA_INLINE) == 0 && (writes || rnic_has_response(wqe->op)) &&
             touches(wqe->sges, wqe->sge_count, at, octets))
             return true;
     }
@@ -459,7 +459,9 @@ int rnic_event(struct sim_handle *h, struct rdma_event *event)
 static bool request_may_come(const struct sim_handle *h)
 {
     const struct sim_rnics *rnics = h->w->rnics;
-    for (uint32_t i = 0; h->port->listening && i < rnics->handles_count; i++) {
+    if (!h->port->listening)
+        return false;
+    for (uint32_t i = 0; i < rnics->handles_count; i++) {
         const struct sim_handle *from = rnics->handles[i];
         for (uint32_t j = 0; j < from->route_count; j++) {
             rnic_look(h->w, from->port_segment);
@@ -468,7 +470,7 @@ static bool request_may_come(const struct sim_handle *h)
                 return true;
         }
     }
-    for (uint32_t i = 0; h->port->listening && i < rnics->links_count; i++) {
+    for (uint32_t i = 0; i < rnics->links_count; i++) {
         const struct rnic_link *link = rnics->links[i].state;
         rnic_look(h->w, rnics->links[i].segment);
         if (link->state == LINK_REQUESTING && link->sides[1].handle == h->index + 1)

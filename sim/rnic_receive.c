@@ -154,7 +154,7 @@ bool rnic_sink_gathered(const struct end *end, uint32_t place)
     for (uint32_t i = e->launched; i < e->rung; i++) {
         const struct rnic_wqe *wqe = rnic_wqe(end, i);
         struct rnic_memory source = {wqe->sges, wqe->sge_count, wqe->length};
-        if (!rnic_is_read(wqe->op) && (wqe->flags & RDMA_INLINE) == 0 &&
+        if (!rnic_has_response(wqe->op) && (wqe->flags & RDMA_INLINE) == 0 &&
             rnic_overlap(&source, &sink))
             return true;
     }
@@ -194,8 +194,7 @@ bool rnic_can_deliver(const struct end *end, bool private_too)
 
 /*
  * A request is noticed by what it sets off. So is a WRITE or response whose pieces all were steps
- * of
- * their own.
+ * of their own.
  */
 bool rnic_delivers_at_once(const struct end *end)
 {
@@ -210,17 +209,6 @@ bool rnic_delivers_at_once(const struct end *end)
            rnic_all_moved(end, packet, &memory, true);
 }
 
-/* Which of its own requests the peer is told about: the one that the first message belongs to. */
-static void refuse_request(struct end *end, struct end *peer, uint8_t status)
-{
-    const struct link *link = rnic_link_of(end);
-    const struct rnic_wire *out = link->wires[end->state->side].state;
-    uint32_t before = end->stage->reads;
-    for (uint32_t i = 0; i < out->packets; i++)
-        before += rnic_packet(end->handle->w, (void *)(uintptr_t)out, i)->type == PACKET_RESPONSE;
-    rnic_fail_awaited(peer, before, status);
-}
-
 /* Nothing more is placed here, and the connection ends. */
 static void fail_inbound(struct end *end, uint8_t status)
 {
@@ -228,22 +216,20 @@ static void fail_inbound(struct end *end, uint8_t status)
     struct link *link = rnic_link_of(end);
     struct rnic_packet *packet = rnic_inbound(end, 0);
     struct end *peer = rnic_peer(end);
-    bool at_peer = status == RDMA_LOCAL_ERROR;
     rnic_tell(end, packet, true, status, 0);
     if (packet->type == PACKET_RESPONSE) {
         uint32_t place = rnic_awaited(end, 0);
         if (place != UINT32_MAX)
             rnic_fail_wqe(end, place, status);
     } else if (packet->type == PACKET_REQUEST) {
-        if (peer)
-            refuse_request(end, peer, status);
+        rnic_refuse_read(end, end->stage->reads, status);
     } else {
         if (status == RDMA_LENGTH_ERROR || status == RDMA_LOCAL_ERROR) {
             rnic_touch(w, end->segment);
             rnic_receive_done(end, &(struct rnic_cqe){.op = RDMA_RECV, .status = status});
         }
         if (peer)
-            rnic_refuse(peer, at_peer ? RDMA_REMOTE_ERROR : status);
+            rnic_refuse(peer, status == RDMA_LOCAL_ERROR ? RDMA_REMOTE_ERROR : status);
     }
     rnic_touch(w, link->segment);
     touch_wire(end);

@@ -11,19 +11,25 @@ bool rnic_may_respond(const struct end *end, uint32_t place)
            (place == 0 || end->handle->rnic->config.ordering == SIM_ORDERING_RDMAP);
 }
 
-/* The region may have been invalidated since the request was delivered. */
-static void fail_request(struct end *end, uint32_t place)
+void rnic_refuse_read(struct end *end, uint32_t place, uint8_t status)
 {
     struct sim_world *w = end->handle->w;
-    struct link *link = rnic_link_of(end);
-    struct end *peer = rnic_peer(end);
-    uint32_t before = place;
+    const struct link *link = rnic_link_of(end);
     struct rnic_wire *out = link->wires[end->state->side].state;
+    struct end *peer = rnic_peer(end);
+    uint32_t before = place; /* and those whose answers are on the way */
     rnic_look(w, link->wires[end->state->side].segment);
     for (uint32_t i = 0; i < out->packets; i++)
         before += rnic_packet(w, out, i)->type == PACKET_RESPONSE;
     if (peer)
-        rnic_fail_awaited(peer, before, RDMA_REMOTE_ACCESS);
+        rnic_fail_awaited(peer, before, status);
+}
+
+/* The region may have been invalidated since the request was delivered. */
+static void fail_request(struct end *end, uint32_t place)
+{
+    struct sim_world *w = end->handle->w;
+    rnic_refuse_read(end, place, RDMA_REMOTE_ACCESS);
     /* Nothing behind it is answered. */
     rnic_touch(w, end->stage_segment);
     for (uint32_t i = place; i < end->stage->reads; i++)

@@ -103,7 +103,7 @@ struct rnic_end {
     uint32_t receives, receives_rung, taken;
     int32_t error;
     uint32_t private_length;
-    uint32_t reserved_too;
+    uint32_t reserved;
     uint8_t private_data[RDMA_MAX_PRIVATE]; /* to go, or of an event to take */
 };
 
@@ -381,7 +381,8 @@ static inline struct rnic_event *rnic_events(const struct sim_handle *handle)
     return (struct rnic_event *)(rnic_timers(handle) + handle->limits.timers);
 }
 
-static inline bool rnic_is_read(uint32_t op)
+/* A READ or an atomic: the peer's answer completes it. */
+static inline bool rnic_has_response(uint32_t op)
 {
     return op == RDMA_READ || op == RDMA_FETCH_ADD || op == RDMA_CAS;
 }
@@ -412,8 +413,6 @@ static inline void rnic_stir(struct end *end)
 int rnic_reg(struct sim_handle *h, void *addr, uint64_t length, uint32_t access,
              uint64_t wanted_base, struct rdma_region *region);
 int rnic_dereg(struct sim_handle *h, struct rdma_region *region);
-/* The region with this key, if it is valid. */
-struct rnic_region *rnic_region(const struct sim_rnic *rnic, uint32_t key);
 /* May the device use this local memory so? `access`: 0 or RDMA_LOCAL_WRITE. */
 bool rnic_local_ok(const struct sim_rnic *rnic, const struct rdma_sge *sges, uint32_t count,
                    uint32_t access);
@@ -567,6 +566,11 @@ void rnic_do_place(struct end *end, uint32_t place, enum rnic_which which, uint3
 /* ---- READs and atomics of the peer: rnic_respond.c --------------------------------------- */
 
 bool rnic_may_respond(const struct end *end, uint32_t place);
+/*
+ * Tells the peer that its READ or atomic fails: the one at `place`, or with `place` all that lie
+ * here, the one that arrives.
+ */
+void rnic_refuse_read(struct end *end, uint32_t place, uint8_t status);
 /* Of a READ: the memory, or false when it may not be read. */
 bool rnic_read_source(const struct end *end, uint32_t place, struct rnic_memory *memory,
                       struct rdma_sge *tagged);

@@ -11,11 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/rnic_config.h"
+
 enum sim_world_kind_id { SIM_KIND_RING, SIM_KIND_PROTOCOL };
 enum sim_agent_kind { SIM_AGENT_CPU, SIM_AGENT_RNIC };
 enum sim_memory { SIM_MEMORY_SC, SIM_MEMORY_TSO, SIM_MEMORY_RELAXED };
 enum sim_dma_order { SIM_DMA_ANY, SIM_DMA_ASCENDING, SIM_DMA_DESCENDING };
-enum sim_ordering { SIM_ORDERING_RDMAP, SIM_ORDERING_INFINIBAND, SIM_ORDERING_STRONG };
 enum sim_counters { SIM_COUNTERS_MASKED, SIM_COUNTERS_UNMASKED };
 enum sim_free_completes { SIM_FREE_COMPLETES_DEFERRED, SIM_FREE_COMPLETES_WRITTEN };
 

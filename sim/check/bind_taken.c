@@ -2,7 +2,10 @@
 #include "sim/check.h"
 #include "sim/ring_world.h"
 
-static const char *const places[] = {"free", "taken", "bound already", "being freed"};
+static const char *const places[] = {[RING_IN_RING] = "free",
+                                     [RING_HELD] = "taken",
+                                     [RING_BOUND] = "bound already",
+                                     [RING_FREEING] = "being freed"};
 
 static void wrote(struct sim_world *w, const struct sim_write *write)
 {
@@ -10,7 +13,7 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
     const char *entry = sim_ring_entry_at(ring, write->at);
     if (!entry || write->at != entry || write->octets != 4)
         return;
-    bool was = sim_ring_entry_flags(write->old) & 1, is = sim_ring_entry_flags(entry) & 1;
+    bool was = sim_ring_entry_is_valid(write->old), is = sim_ring_entry_is_valid(entry);
     uint32_t index = sim_ring_block_at(ring, sim_ring_offset(ring, entry));
     if (!is || was || index == RING_NO_BLOCK || ring->ghost->blocks[index].place == RING_HELD)
         return;

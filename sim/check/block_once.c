@@ -2,8 +2,10 @@
 #include "sim/check.h"
 #include "sim/ring_world.h"
 
-static const char *const places[] = {"in the ring", "held by an allocation", "bound",
-                                     "being freed"};
+static const char *const places[] = {[RING_IN_RING] = "in the ring",
+                                     [RING_HELD] = "held by an allocation",
+                                     [RING_BOUND] = "bound",
+                                     [RING_FREEING] = "being freed"};
 
 /* `index` must be in `place`; what happens to it otherwise is told by `what`. */
 static void expect(struct sim_world *w, uint32_t index, enum sim_ring_place place, uint32_t agent,
@@ -35,7 +37,7 @@ static void slot_wrote(struct sim_world *w, const char *slot, const struct sim_w
     expect(w, index, unbound ? RING_HELD : RING_FREEING, write->agent, "puts into the ring");
     for (uint32_t i = 0; i < ring->entry_count; i++) {
         const char *entry = ring->table + 16u * i;
-        if ((sim_ring_entry_flags(entry) & 1) &&
+        if (sim_ring_entry_is_valid(entry) &&
             sim_ring_block_at(ring, sim_ring_offset(ring, entry)) == index)
             sim_violate(w, sim_check_block_once.property,
                         "block %u is in the ring while entry %u is VALID and names it",

@@ -43,7 +43,7 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
     if (block->place == RING_HELD || is_taken_by(w, write->agent, index))
         return;
     const char *entry = p->ring.table + 16u * block->entry;
-    if (block->place == RING_BOUND && !(sim_ring_entry_flags(entry) & 2))
+    if (block->place == RING_BOUND && !sim_ring_entry_is_sealed(entry))
         return; /* a STORE */
     sim_violate(w, sim_check_block_quiet.property, "%s writes into block %u, which %s",
                 w->agents[write->agent].name, p->ring.first_block + index, places[block->place]);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "ref/wire_names.h"
 #include "sim/check.h"
 #include "sim/protocol_world.h"
 
@@ -14,12 +15,11 @@ static void check_bound(struct sim_world *w, uint32_t agent, const struct sim_to
                         const char *entry, const struct sim_request *request)
 {
     const struct sim_header *header = told->header;
-    uint16_t flags = sim_ring_entry_flags(entry);
-    if (!(flags & 1) || sim_ring_entry_generation(entry) != header->generation ||
+    if (!sim_ring_entry_is_valid(entry) || sim_ring_entry_generation(entry) != header->generation ||
         sim_ring_offset(sim_ring_of(w), entry) != header->block_offset ||
         sim_ring_entry_length(entry) != request->length || header->data_length != request->length)
         complain(w, agent, told, "the entry shows what was stored");
-    else if (request->seal != ((flags & 2) != 0))
+    else if (request->seal != sim_ring_entry_is_sealed(entry))
         complain(w, agent, told, "the entry is sealed as it was asked");
 }
 
@@ -27,7 +27,7 @@ static void check_bound(struct sim_world *w, uint32_t agent, const struct sim_to
 static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t tag)
 {
     const struct sim_told *told = sim_protocol_told(w);
-    if (event != PROTOCOL_COMPLETED || !told->open || told->header->status != 0 ||
+    if (event != PROTOCOL_COMPLETED || !told->open || told->header->status != KBTP_STATUS_OK ||
         told->open->entry == SIM_NO_ENTRY)
         return;
     const struct sim_request *request = sim_protocol_request(w, (uint32_t)tag);
@@ -35,7 +35,7 @@ static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t 
     if (request->op == SIM_REQUEST_ALLOC_STORE || request->op == SIM_REQUEST_STORE)
         check_bound(w, agent, told, entry, request);
     else if (request->op == SIM_REQUEST_FREE &&
-             ((sim_ring_entry_flags(entry) & 1) ||
+             (sim_ring_entry_is_valid(entry) ||
               sim_ring_entry_generation(entry) != told->header->generation))
         complain(w, agent, told, "the entry is cleared");
 }

@@ -12,7 +12,7 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
         const struct sim_ring_entry *entry = &ring->entries[i];
         if (entry->state == RING_ENTRY_FREEING &&
             ring->ghost->blocks[entry->block].agent == write->agent &&
-            (sim_ring_entry_flags(ring->table + 16u * i) & 1))
+            sim_ring_entry_is_valid(ring->table + 16u * i))
             sim_violate(w, sim_check_entry_cleared_first.property,
                         "%s takes a ticket from Tail while entry %u, which it frees, is VALID",
                         w->agents[write->agent].name, i);

@@ -15,7 +15,7 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
 {
     const struct sim_protocol_world *p = sim_protocol_of(w);
     const char *entry = sim_ring_entry_at(&p->ring, write->at);
-    if (!entry || !(sim_ring_entry_flags(entry) & 1))
+    if (!entry || !sim_ring_entry_is_valid(entry))
         return;
     uint32_t number = (uint32_t)(entry - p->ring.table) / 16;
     uint32_t block = sim_ring_block_at(&p->ring, sim_ring_offset(&p->ring, entry));

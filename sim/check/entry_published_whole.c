@@ -6,7 +6,7 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
 {
     const struct sim_ring_world *ring = sim_ring_of(w);
     const char *entry = sim_ring_entry_at(ring, write->at);
-    if (!entry || !(sim_ring_entry_flags(entry) & 1))
+    if (!entry || !sim_ring_entry_is_valid(entry))
         return;
     uint32_t number = (uint32_t)(entry - ring->table) / 16;
     const struct sim_ring_entry *ghost = &ring->entries[number];

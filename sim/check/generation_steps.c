@@ -9,8 +9,8 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
     if (!entry || write->at != entry)
         return;
     uint16_t old = sim_ring_entry_generation(write->old), new = sim_ring_entry_generation(entry);
-    bool was_valid = sim_ring_entry_flags(write->old) & 1;
-    bool is_valid = sim_ring_entry_flags(entry) & 1;
+    bool was_valid = sim_ring_entry_is_valid(write->old);
+    bool is_valid = sim_ring_entry_is_valid(entry);
     uint16_t next = old == UINT16_MAX ? 1 : (uint16_t)(old + 1);
     uint16_t wanted = was_valid != is_valid ? next : old;
     if (write->octets != 4 || new == 0 || new != wanted)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/check.h"
-#include "sim/protocol_world.h"
 
 /* Judged by the initiators' program: their library takes every request that it asks for. */
 const struct sim_checker sim_check_initiator_accepts = {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "ref/wire_names.h"
 #include "sim/check.h"
 #include "sim/protocol_world.h"
 
@@ -25,7 +26,7 @@ static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t 
     const struct sim_request *load = sim_protocol_request(w, (uint32_t)tag);
     (void)agent;
     if (event != PROTOCOL_OUTCOME || load->op != SIM_REQUEST_LOAD || told->error != 0 ||
-        told->status != 0)
+        told->status != KBTP_STATUS_OK)
         return;
     if (told->data_length > load->length) {
         complain(w, told, "it is longer than the buffer");

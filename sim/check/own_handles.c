@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "ref/wire_names.h"
 #include "sim/check.h"
 #include "sim/protocol_world.h"
 
@@ -6,7 +7,7 @@
 static bool is_asked_for(const struct sim_protocol_world *p, uint32_t number, uint8_t opcode)
 {
     const struct sim_wire_ghost *ghost = p->wire[sim_protocol_owner(p, number)];
-    if (ghost->releasing && opcode == 0x13)
+    if (ghost->releasing && opcode == KBTP_OP_FREE)
         return true;
     for (uint32_t i = 0; i < ghost->open_count; i++)
         if (ghost->open[i].entry == number && ghost->open[i].opcode == opcode)
@@ -21,8 +22,8 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
     if (!entry || write->at != entry)
         return;
     uint32_t number = (uint32_t)(entry - p->ring.table) / 16;
-    bool was = sim_ring_entry_flags(write->old) & 1, is = sim_ring_entry_flags(entry) & 1;
-    uint8_t opcode = is && !was ? 0x12 : was && !is ? 0x13 : 0x11;
+    bool was = sim_ring_entry_is_valid(write->old), is = sim_ring_entry_is_valid(entry);
+    uint8_t opcode = is && !was ? KBTP_OP_ALLOC_STORE : was && !is ? KBTP_OP_FREE : KBTP_OP_STORE;
     if (!is_asked_for(p, number, opcode))
         sim_violate(w, sim_check_own_handles.property,
                     "%s changes entry %u, of %s, who has not asked for it",
@@ -35,11 +36,11 @@ static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t 
     const struct sim_protocol_world *p = sim_protocol_of(w);
     const struct sim_told *told = sim_protocol_told(w);
     (void)tag;
-    if (event != PROTOCOL_COMPLETED || !told->open || told->header->status != 0)
+    if (event != PROTOCOL_COMPLETED || !told->open || told->header->status != KBTP_STATUS_OK)
         return;
-    bool own =
-        told->open->entry != SIM_NO_ENTRY &&
-        (told->open->opcode == 0x10 || sim_protocol_owner(p, told->open->entry) == told->initiator);
+    bool own = told->open->entry != SIM_NO_ENTRY &&
+               (told->open->opcode == KBTP_OP_LOAD ||
+                sim_protocol_owner(p, told->open->entry) == told->initiator);
     if (!own)
         sim_violate(w, sim_check_own_handles.property,
                     "%s answers %s with OK for a handle outside its range", w->agents[agent].name,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/check.h"
-#include "sim/protocol_world.h"
-
 #include "sim/rnic.h"
 
 /* Credits are kept, and nobody names memory that is not there: so every message finds its place. */

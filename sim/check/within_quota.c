@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "ref/wire_names.h"
 #include "sim/check.h"
 #include "sim/protocol_world.h"
 
@@ -7,8 +8,8 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
 {
     const struct sim_protocol_world *p = sim_protocol_of(w);
     const char *entry = sim_ring_entry_at(&p->ring, write->at);
-    if (!entry || write->at != entry || (sim_ring_entry_flags(write->old) & 1) ||
-        !(sim_ring_entry_flags(entry) & 1))
+    if (!entry || write->at != entry || sim_ring_entry_is_valid(write->old) ||
+        !sim_ring_entry_is_valid(entry))
         return;
     uint32_t owner = sim_protocol_owner(p, (uint32_t)(entry - p->ring.table) / 16);
     const struct sim_initiator *s = &w->scenario->protocol.initiators[owner];
@@ -23,7 +24,7 @@ static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t 
     const struct sim_protocol_world *p = sim_protocol_of(w);
     const struct sim_told *told = sim_protocol_told(w);
     (void)tag;
-    if (event != PROTOCOL_COMPLETED || told->header->status != 5)
+    if (event != PROTOCOL_COMPLETED || told->header->status != KBTP_STATUS_NO_SPACE)
         return;
     const struct sim_initiator *s = &w->scenario->protocol.initiators[told->initiator];
     if (p->wire[told->initiator]->bound < s->quota)

@@ -141,6 +141,29 @@ static void the_quota_is_not_exceeded(void)
     close_ends();
 }
 
+/* I-35: a lost ALLOC_STORE counts as bound, until the caller says that it is not. */
+static void a_lost_store_counts_until_the_caller_knows(void)
+{
+    struct kbtp_initiator_config config = plain_config();
+    struct kbtp_message ack = good_ack(); /* with a quota of 2 */
+    open_ready(&config);
+    for (uint64_t n = 0; n < 2; n++)
+        CU_ASSERT_EQUAL(submit_it(KBTP_OP_ALLOC_STORE, 0x4000 + n, 8, 0), 0);
+    CU_ASSERT_EQUAL(kbtp_initiator_usage(initiator), 2);
+    CU_ASSERT_EQUAL(kbtp_initiator_set_usage(initiator, 0), -EBUSY);
+    provider->cut(cpu.rdma, 0);
+    settle();
+    expect_down(-ECONNRESET);
+    CU_ASSERT_EQUAL(outcomes_count, 2);
+    begin_with(&ack);
+    CU_ASSERT_EQUAL(kbtp_initiator_usage(initiator), 2);
+    CU_ASSERT_EQUAL(submit_it(KBTP_OP_ALLOC_STORE, 0x4002, 8, 0), -EDQUOT);
+    CU_ASSERT_EQUAL(kbtp_initiator_set_usage(initiator, 1), 0);
+    CU_ASSERT_EQUAL(submit_it(KBTP_OP_ALLOC_STORE, 0x4002, 8, 0), 0);
+    CU_ASSERT_EQUAL(kbtp_initiator_usage(initiator), 2);
+    close_ends();
+}
+
 /* R-SESS-35: as many as there are credits, one more when an outcome was told, in whatever order the
  * completions come (R-COMP-08: the fields of a FREE mean nothing). */
 static void completions_in_any_order(void)
@@ -233,6 +256,7 @@ int main(void)
         {"requests", requests},
         {"refused requests", refused_requests},
         {"the quota is not exceeded", the_quota_is_not_exceeded},
+        {"a lost store counts until the caller knows", a_lost_store_counts_until_the_caller_knows},
         {"completions in any order", completions_in_any_order},
         {"GOODBYE", goodbye},
         {"a GOODBYE that was lost", a_goodbye_that_was_lost},

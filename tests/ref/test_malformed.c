@@ -206,8 +206,11 @@ static void unknown_and_misplaced_opcodes(void)
         struct kbtp_message request = peer_request(KBTP_OP_FREE, 7 + opcode, 0x4020, 0xffff & ~1);
         encoded(&request, octets);
         octets[1] = (uint8_t)opcode;
-        send(octets, opcode % 2 ? 40 : 56); /* 40: BIND and COMPLETION as they should be */
-        expect_malformed(7 + opcode, 0x4020);
+        /* Also as they should be: BIND and COMPLETION, then HELLO_ACK. */
+        for (uint32_t length = 40; length <= 56; length += 16) {
+            send(octets, length);
+            expect_malformed(7 + opcode, 0x4020);
+        }
     }
     expect_session_works();
     close_peer();

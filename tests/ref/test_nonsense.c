@@ -284,6 +284,11 @@ static void bad_configurations(void)
         config.max_inline = cases[i].max_inline;
         CU_ASSERT_EQUAL(kbtp_initiator_init(&none, &cpu, &config, NULL, NULL), -EINVAL);
     }
+    struct rdma_caps caps;
+    rdma_caps(cpu.rdma, &caps);
+    config = plain_config();
+    for (config.depth = caps.max_queue; config.depth <= 4096; config.depth++)
+        CU_ASSERT_EQUAL(kbtp_initiator_init(&none, &cpu, &config, NULL, NULL), -EINVAL);
     close_ends();
 }
 

@@ -97,22 +97,28 @@ static void credits_are_kept(void)
     }
 }
 
-/* A device with a short queue: then messages wait for room. */
-static void short_send_queues(void)
+/* A device with short queues: then messages wait for room. Each credit needs a receive. */
+static void short_queues(void)
 {
     for (uint32_t depth = 2; depth < 12; depth++) {
+        uint32_t credits = depth - 1 < 3 ? depth - 1 : 3;
         struct pair_config config = pair_defaults();
         struct rdma *handles[PAIR_WORKERS + PAIR_INITIATORS];
         config.initiators = config.workers = 1;
-        config.depth = 3;
+        config.depth = credits;
+        config.target.request_credits = credits + 1;
         CU_ASSERT_FATAL(provider->open());
         handles[0] = another_handle();
         handles[1] = another_handle();
-        provider->loop->caps.max_queue = depth; /* all that a worker believes */
+        provider->loop->caps.max_queue = depth; /* all that both sides believe */
+        if (credits + 2 > depth) {
+            CU_ASSERT_EQUAL(pair_open(&pair, &config, handles), -EINVAL);
+            config.target.request_credits = credits;
+        }
         CU_ASSERT_EQUAL_FATAL(pair_open(&pair, &config, handles), 0);
         CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, 0), 0);
         run(0, KBTP_OP_ALLOC_STORE, 0, 64, KBTP_FLAG_SEAL);
-        run_full(100, 3);
+        run_full(100, credits);
         close_pair();
     }
 }
@@ -256,7 +262,7 @@ int main(void)
         {"buffers that cannot be written", buffers_that_cannot_be_written},
     };
     static const struct test of_loop[] = {
-        {"short send queues", short_send_queues},
+        {"short queues", short_queues},
     };
     return run_over_providers("ref/worker", tests, sizeof tests / sizeof *tests, PROVIDERS) ||
            run_over_providers("ref/worker", of_loop, sizeof of_loop / sizeof *of_loop, 1);

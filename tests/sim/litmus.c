@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bare_world.h"
+
 uint64_t *litmus_ghost;
 
 /* The test that runs: the callbacks below have no other way to it. */
@@ -29,13 +31,6 @@ static void poll_ended(struct sim_agent *agent, void *private, uint32_t argument
         running->ended(agent);
 }
 
-static uint32_t no_choices(const struct sim_agent *agent, const void *private,
-                           uint32_t out[SIM_MAX_CHOICES])
-{
-    (void)agent, (void)private, (void)out;
-    return 0;
-}
-
 static bool is_due(const void *private)
 {
     return ((const struct litmus_private *)private)->done == 0;
@@ -46,19 +41,9 @@ static const struct sim_program program = {
     .max_accesses = 8,
     .poll = poll_code,
     .ended = poll_ended,
-    .choices = no_choices,
+    .choices = bare_choices,
     .due = is_due,
 };
-
-static void no_write(struct sim_world *w, const struct sim_write *write)
-{
-    (void)w, (void)write;
-}
-
-static void no_event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t value)
-{
-    (void)w, (void)agent, (void)event, (void)value;
-}
 
 /* Asked in every quiescent state: the place to look at what came out. */
 static bool collect(struct sim_world *w, char *why, size_t size)
@@ -86,28 +71,20 @@ static void no_words(struct sim_world *w, const struct sim_access *access, char 
 }
 
 static const struct sim_world_ops ops = {
-    .wrote = no_write,
-    .published = no_event,
+    .wrote = bare_wrote,
+    .published = bare_published,
     .open_requests = collect,
     .describe = no_words,
 };
 
-static void *new_word(struct sim_world *w, size_t octets)
-{
-    void *at = sim_segment_new(&w->arena, "word", octets, SIM_STATE);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(at);
-    sim_segment_of(&w->arena, at)->granted = true;
-    return at;
-}
-
 static void build(struct sim_world *w)
 {
     CU_ASSERT_EQUAL_FATAL(sim_arena_open(&w->arena, 1 << 20), 0);
-    shared.x = new_word(w, 8);
+    shared.x = bare_segment(w, "word", 8, 0);
     shared.low = (mem32 *)(void *)shared.x;
     shared.high = shared.low + 1;
-    shared.y = new_word(w, 8);
-    shared.z = new_word(w, 16);
+    shared.y = bare_segment(w, "word", 8, 0);
+    shared.z = bare_segment(w, "word", 16, 0);
     litmus_ghost = sim_segment_new(&w->arena, "ghost", 64, SIM_STATE);
     w->ops = &ops;
     for (uint32_t i = 0; i < running->agents; i++)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rnic_pair.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bare_world.h"
+#include "sim/rnic.h"
 #include "tests/run.h"
 
 static const struct sim_rnic_limits limits = {.connections = 2,
@@ -20,13 +23,6 @@ static int no_poll(struct sim_agent *agent, void *private, uint32_t argument)
     return 0;
 }
 
-static uint32_t no_choices(const struct sim_agent *agent, const void *private,
-                           uint32_t out[SIM_MAX_CHOICES])
-{
-    (void)agent, (void)private, (void)out;
-    return 0;
-}
-
 static bool never(const void *private)
 {
     (void)private;
@@ -34,14 +30,9 @@ static bool never(const void *private)
 }
 
 static const struct sim_program program = {
-    .private_size = 8, .max_accesses = 1, .poll = no_poll, .choices = no_choices, .due = never};
+    .private_size = 8, .max_accesses = 1, .poll = no_poll, .choices = bare_choices, .due = never};
 
-static void no_write(struct sim_world *w, const struct sim_write *write)
-{
-    (void)w, (void)write;
-}
-
-static const struct sim_world_ops ops = {.wrote = no_write};
+static const struct sim_world_ops ops = {.wrote = bare_wrote};
 
 static void open_world(struct pair *pair, const struct sim_rnic_config *config)
 {
@@ -204,7 +195,7 @@ void pair_ends(struct pair_side *side, int error, uint32_t flushed)
     CU_ASSERT_EQUAL(event.conn, side->conn);
     for (uint32_t i = 0; i < flushed; i++) {
         CU_ASSERT(pair_no_event(side)); /* DRAINED comes last */
-        CU_ASSERT_EQUAL(rdma_destroy(side->rdma, side->conn), -16 /* EBUSY */);
+        CU_ASSERT_EQUAL(rdma_destroy(side->rdma, side->conn), -EBUSY);
         CU_ASSERT_EQUAL(pair_wc(side).status, RDMA_FLUSHED);
     }
     CU_ASSERT(pair_no_wc(side));

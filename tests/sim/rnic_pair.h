@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two handles on two hosts, used from plain code: of a device, or of a world whose RNICs run to
- * rest
- * after every call, in each ordering. What works on one must work on all.
+ * rest after every call, in each ordering. What works on one must work on all.
  */
 #ifndef KBTP_TESTS_SIM_RNIC_PAIR_H
 #define KBTP_TESTS_SIM_RNIC_PAIR_H

@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bare_world.h"
 #include "sim/random.h"
 #include "sim/trace.h"
 #include "tests/run.h"
+
+const enum sim_ordering rw_orderings[RW_ORDERINGS] = {SIM_ORDERING_RDMAP, SIM_ORDERING_INFINIBAND,
+                                                      SIM_ORDERING_STRONG};
 
 /* The test that runs: the callbacks below have no other way to it. */
 static const struct rw_test *running;
@@ -23,18 +27,6 @@ static int poll_code(struct sim_agent *agent, void *private, uint32_t argument)
     return 0;
 }
 
-static void poll_ended(struct sim_agent *agent, void *private, uint32_t argument, int result)
-{
-    (void)agent, (void)private, (void)argument, (void)result;
-}
-
-static uint32_t no_choices(const struct sim_agent *agent, const void *private,
-                           uint32_t out[SIM_MAX_CHOICES])
-{
-    (void)agent, (void)private, (void)out;
-    return 0;
-}
-
 static bool is_due(const void *private)
 {
     return ((const struct rw_private *)private)->done == 0;
@@ -44,20 +36,10 @@ static const struct sim_program program = {
     .private_size = sizeof(struct rw_private),
     .max_accesses = 48,
     .poll = poll_code,
-    .ended = poll_ended,
-    .choices = no_choices,
+    .ended = bare_ended,
+    .choices = bare_choices,
     .due = is_due,
 };
-
-static void no_write(struct sim_world *w, const struct sim_write *write)
-{
-    (void)w, (void)write;
-}
-
-static void no_event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t value)
-{
-    (void)w, (void)agent, (void)event, (void)value;
-}
 
 /* Asked in every quiescent state: the place to look at what came out. */
 static bool collect(struct sim_world *w, char *why, size_t size)
@@ -87,8 +69,8 @@ static void describe(struct sim_world *w, const struct sim_access *access, char 
 }
 
 static const struct sim_world_ops ops = {
-    .wrote = no_write,
-    .published = no_event,
+    .wrote = bare_wrote,
+    .published = bare_published,
     .open_requests = collect,
     .describe = describe,
 };
@@ -133,15 +115,6 @@ static const struct sim_agent_ops fault_ops = {
     .enabled = fault_enabled, .run = fault_run, .at_rest = fault_at_rest};
 
 /* ---- building ---------------------------------------------------------------------------- */
-
-static void *segment_new(struct sim_world *w, const char *name, size_t octets, uint32_t owner)
-{
-    void *at = sim_segment_new(&w->arena, name, octets, SIM_STATE);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(at);
-    sim_segment_of(&w->arena, at)->granted = true;
-    sim_segment_of(&w->arena, at)->owner = (uint8_t)owner;
-    return at;
-}
 
 struct rdma_conn_config rw_config(const struct rw *w, uint32_t agent)
 {
@@ -241,7 +214,7 @@ static void register_all(struct sim_world *w)
         struct rdma *r = &w->agents[i].rdma;
         if (i < 2)
             CU_ASSERT_EQUAL_FATAL(rdma_reg(r, rw.x, octets, all, 0, &rw.shared[i]), 0);
-        rw.buffer[i] = segment_new(w, "buffer", RW_BUFFER, i + 1);
+        rw.buffer[i] = bare_segment(w, "buffer", RW_BUFFER, i + 1);
         CU_ASSERT_EQUAL_FATAL(rdma_reg(r, rw.buffer[i], RW_BUFFER,
                                        RDMA_LOCAL_WRITE | RDMA_REMOTE_WRITE, 0, &rw.own[i]),
                               0);
@@ -266,10 +239,10 @@ static void build(struct sim_world *w)
     CU_ASSERT_EQUAL_FATAL(sim_arena_open(&w->arena, 1 << 22), 0);
     memset(&rw, 0, sizeof rw);
     w->ops = &ops;
-    rw.x = segment_new(w, "x", 8, 0);
-    rw.y = segment_new(w, "y", 8, 0);
-    rw.z = segment_new(w, "z", 8, 0);
-    rw.pair = segment_new(w, "pair", 16, 0);
+    rw.x = bare_segment(w, "x", 8, 0);
+    rw.y = bare_segment(w, "y", 8, 0);
+    rw.z = bare_segment(w, "z", 8, 0);
+    rw.pair = bare_segment(w, "pair", 16, 0);
     for (uint32_t i = 0; i < running->agents; i++)
         CU_ASSERT_FATAL(sim_cpu_add(w, names[i], SIM_AGENT_CPU, &program) >= 0);
     add_rnics(w, rnic);
@@ -464,6 +437,24 @@ bool rw_poll(struct sim_agent *a, const struct rw *w, struct rdma_wc *wc)
     return rdma_cq_poll(&a->rdma, w->cq[a->index], wc, 1) == 1;
 }
 
+bool rw_completed(struct sim_agent *a, const struct rw *w, uint32_t op)
+{
+    struct rdma_wc wc;
+    if (!rw_poll(a, w, &wc))
+        return false;
+    CU_ASSERT_EQUAL(wc.status, RDMA_OK);
+    CU_ASSERT_EQUAL(wc.op, op);
+    return true;
+}
+
+bool rw_take(struct sim_agent *a, const struct rw *w, uint32_t op, uint32_t at, uint64_t *word)
+{
+    if (!rw_completed(a, w, op))
+        return false;
+    *word = rw_word(a, w, at);
+    return true;
+}
+
 bool rw_event(struct sim_agent *a, struct rdma_event *event)
 {
     return rdma_event(&a->rdma, event) == 1;
@@ -474,4 +465,10 @@ uint64_t rw_word(struct sim_agent *a, const struct rw *w, uint32_t at)
     uint64_t value;
     mem_read(&a->mem, &value, w->buffer[a->index] + at, sizeof value);
     return value;
+}
+
+bool rw_idle(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    (void)a, (void)w, (void)p;
+    return true;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Litmus tests of simulated RNICs: a few CPUs on two hosts, connected before the search begins,
- * each
- * polling one short function until it is done. Explored exhaustively; the outcomes are what the
- * agents found and what shared memory holds in the end.
+ * each polling one short function until it is done. Explored exhaustively; the outcomes are what
+ * the agents found and what shared memory holds in the end.
  */
 #ifndef KBTP_TESTS_SIM_RNIC_WORLD_H
 #define KBTP_TESTS_SIM_RNIC_WORLD_H
@@ -64,6 +63,10 @@ struct rw_test {
     const struct sim_checker *checker; /* or NULL */
 };
 
+/* All of them. */
+#define RW_ORDERINGS 3
+extern const enum sim_ordering rw_orderings[RW_ORDERINGS];
+
 struct rw_outcome {
     uint64_t result[RW_AGENTS][RW_RESULTS];
     uint64_t x, y, z, pair[2];
@@ -103,9 +106,15 @@ struct rdma_wr rw_remote(const struct sim_agent *a, const struct rw *w, uint16_t
                          const mem64 *at, uint16_t flags);
 /* The next completion, if there is one. */
 bool rw_poll(struct sim_agent *a, const struct rw *w, struct rdma_wc *wc);
+/* Takes a completion, which must be a good one of this operation; false: there is none. */
+bool rw_completed(struct sim_agent *a, const struct rw *w, uint32_t op);
+/* The same, and then the word of the own buffer that the operation brought. */
+bool rw_take(struct sim_agent *a, const struct rw *w, uint32_t op, uint32_t at, uint64_t *word);
 bool rw_event(struct sim_agent *a, struct rdma_event *event);
 /* A word of the own buffer. */
 uint64_t rw_word(struct sim_agent *a, const struct rw *w, uint32_t at);
 struct rdma_conn_config rw_config(const struct rw *w, uint32_t agent);
+/* A function that does nothing. */
+bool rw_idle(struct sim_agent *a, const struct rw *w, struct rw_private *p);
 
 #endif

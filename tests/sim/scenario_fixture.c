@@ -40,6 +40,32 @@ struct sim_scenario *parse_with(const char *line)
     return parse(text);
 }
 
+void check_settings(const struct sim_scenario *s, const struct sim_scenario *expected)
+{
+    CU_ASSERT_EQUAL(s->machine.memory, expected->machine.memory);
+    CU_ASSERT_EQUAL(s->machine.store_buffer, expected->machine.store_buffer);
+    CU_ASSERT_EQUAL(s->machine.tear, expected->machine.tear);
+    CU_ASSERT_EQUAL(s->machine.dma_order, expected->machine.dma_order);
+    CU_ASSERT_EQUAL(s->machine.ordering, expected->machine.ordering);
+    CU_ASSERT_EQUAL(s->slots, expected->slots);
+    CU_ASSERT_EQUAL(s->blocks, expected->blocks);
+    CU_ASSERT_EQUAL(s->first_block, expected->first_block);
+    CU_ASSERT_EQUAL(s->block_size, expected->block_size);
+    CU_ASSERT_EQUAL(s->first_ticket, expected->first_ticket);
+    CU_ASSERT_EQUAL(s->first_generation, expected->first_generation);
+    CU_ASSERT_EQUAL(s->counters, expected->counters);
+    CU_ASSERT_EQUAL(s->addr_le, expected->addr_le);
+    CU_ASSERT_EQUAL(s->ring.quota, expected->ring.quota);
+    CU_ASSERT_EQUAL(s->ring.handles, expected->ring.handles);
+    CU_ASSERT_EQUAL(s->ring.crashes, expected->ring.crashes);
+    CU_ASSERT_EQUAL(s->ring.free_completes, expected->ring.free_completes);
+    CU_ASSERT_EQUAL(s->protocol.handles, expected->protocol.handles);
+    CU_ASSERT_EQUAL(s->protocol.credits, expected->protocol.credits);
+    CU_ASSERT_EQUAL(s->protocol.max_inline, expected->protocol.max_inline);
+    CU_ASSERT_EQUAL(s->protocol.losses, expected->protocol.losses);
+    CU_ASSERT_EQUAL(s->protocol.stops, expected->protocol.stops);
+}
+
 void refuse_octets(const char *text, size_t length, const char *expected)
 {
     struct sim_scenario *scenario = parse_octets(text, length);

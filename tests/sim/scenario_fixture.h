@@ -113,6 +113,8 @@ struct sim_scenario *parse_octets(const char *text, size_t length);
 struct sim_scenario *parse(const char *text);
 /* The minimal scenario with one more line. */
 struct sim_scenario *parse_with(const char *line);
+/* Every key that has one value, but kind and title; those of the other kind are 0. */
+void check_settings(const struct sim_scenario *s, const struct sim_scenario *expected);
 /* A text that must be refused with an error line that starts with "s.yaml:" and `expected`. */
 void refuse_octets(const char *text, size_t length, const char *expected);
 void refuse(const char *text, const char *expected);

@@ -286,8 +286,6 @@ static void a_write_without_touch_is_named(void)
     sim_arena_close(&arena);
 }
 
-/* ---- steps ------------------------------------------------------------------------------- */
-
 /* Two segments that have changed places: as different as any other two states. */
 static void mirrored_states_differ(void)
 {
@@ -314,6 +312,8 @@ static void mirrored_states_differ(void)
     CU_ASSERT_TRUE(nearest > UINT64_C(1) << 38);
     sim_arena_close(&arena);
 }
+
+/* ---- steps ------------------------------------------------------------------------------- */
 
 static void what_is_saved_comes_back(void)
 {

@@ -11,26 +11,9 @@
 
 #include "sim/chart_draw.h"
 #include "tests/run.h"
+#include "tests/sim/chart_fixture.h"
 #include "tests/sim/svg.h"
-
-/* Defined by the linker's --wrap only. */
-extern void *__real_realloc(void *memory, size_t size) __attribute__((weak));
-extern void *__real_calloc(size_t count, size_t size) __attribute__((weak));
-void *__wrap_realloc(void *memory, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-
-static unsigned wrapped; /* allocations that came by */
-static unsigned fail_at; /* the one to fail, from 1; 0: none */
-
-void *__wrap_realloc(void *memory, size_t size)
-{
-    return ++wrapped == fail_at ? NULL : __real_realloc(memory, size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return ++wrapped == fail_at ? NULL : __real_calloc(count, size);
-}
+#include "tests/sim/wrapped.h"
 
 enum { X, Y, TARGET, HEAD, TAIL, SLOT0, SLOT1, LANES };
 static const struct chart_lane lanes[LANES] = {
@@ -91,28 +74,6 @@ static void typical(struct chart *chart)
     snprintf(
         chart->subtitle, sizeof chart->subtitle,
         "kbtp replay scenarios/ring/deferred-free.yaml --mutant ring-no-deferral 0.1.1.2.0.0.1");
-}
-
-/* Width 0: SVG. To be freed. */
-static char *draw(const struct chart *chart, unsigned width, bool utf8)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(out);
-    CU_ASSERT_EQUAL(width ? chart_print_text(chart, out, width, utf8) : chart_write_svg(chart, out),
-                    0);
-    fclose(out);
-    CU_ASSERT_EQUAL(strlen(text), size);
-    return text;
-}
-
-static unsigned count(const char *text, const char *what)
-{
-    unsigned found = 0;
-    for (; (text = strstr(text, what)) != NULL; text += strlen(what))
-        found++;
-    return found;
 }
 
 static void test_growth(void)
@@ -229,11 +190,12 @@ static void test_text_width(void)
             check_lines(text, width, utf8);
             for (unsigned i = 0; i < LANES; i++)
                 CU_ASSERT_PTR_NOT_NULL(strstr(text, lanes[i].name));
-            CU_ASSERT_EQUAL(count(text, "[ticket 1]") + count(text, "[Head = ticket 1]"), 1);
-            CU_ASSERT_EQUAL(count(text, "[0: -]") + count(text, "[slot 0 = 0: -]"), 1);
-            CU_ASSERT_EQUAL(count(text, utf8 ? "●" : "*"), chart.rows_count - 1);
-            CU_ASSERT_EQUAL(count(text, utf8 ? "⇄" : "<>"), 2);
-            CU_ASSERT_EQUAL(count(text, "!! slot-not-overwritten:"), 1);
+            CU_ASSERT_EQUAL(
+                occurrences(text, "[ticket 1]") + occurrences(text, "[Head = ticket 1]"), 1);
+            CU_ASSERT_EQUAL(occurrences(text, "[0: -]") + occurrences(text, "[slot 0 = 0: -]"), 1);
+            CU_ASSERT_EQUAL(occurrences(text, utf8 ? "●" : "*"), chart.rows_count - 1);
+            CU_ASSERT_EQUAL(occurrences(text, utf8 ? "⇄" : "<>"), 2);
+            CU_ASSERT_EQUAL(occurrences(text, "!! slot-not-overwritten:"), 1);
             free(text);
         }
     chart_free(&chart);
@@ -270,8 +232,9 @@ static void test_text_header_repeated(void)
     for (unsigned i = 0; i < 121; i++)
         add(&chart, Y, SLOT1, CHART_READ, "reads slot 1", "");
     char *text = draw(&chart, 120, false);
-    CU_ASSERT_EQUAL(count(text, "step  X  Y  target"), 4);
-    CU_ASSERT_EQUAL(count(text, "\n"), 121 + 4 + 3 + 1); /* rows, headers, blanks, the start */
+    CU_ASSERT_EQUAL(occurrences(text, "step  X  Y  target"), 4);
+    CU_ASSERT_EQUAL(occurrences(text, "\n"),
+                    121 + 4 + 3 + 1); /* rows, headers, blanks, the start */
     free(text);
     chart_free(&chart);
 }
@@ -338,10 +301,10 @@ static void test_svg_well_formed(void)
     char *again = draw(&chart, 0, true);
     CU_ASSERT_TRUE(svg_well_formed(svg));
     CU_ASSERT_STRING_EQUAL(svg, again);
-    CU_ASSERT_EQUAL(count(svg, "class=\"band\""), 1);
-    CU_ASSERT_EQUAL(count(svg, "class=\"value\""), 4);
-    CU_ASSERT_EQUAL(count(svg, "class=\"start\""), 4);
-    CU_ASSERT_EQUAL(count(svg, "class=\"ring\""), 3);
+    CU_ASSERT_EQUAL(occurrences(svg, "class=\"band\""), 1);
+    CU_ASSERT_EQUAL(occurrences(svg, "class=\"value\""), 4);
+    CU_ASSERT_EQUAL(occurrences(svg, "class=\"start\""), 4);
+    CU_ASSERT_EQUAL(occurrences(svg, "class=\"ring\""), 3);
     for (unsigned i = 0; i < LANES; i++)
         CU_ASSERT_PTR_NOT_NULL(strstr(svg, lanes[i].name));
     free(svg);
@@ -370,9 +333,9 @@ static void test_svg_escapes(void)
     add(&chart, X, HEAD, CHART_WRITE, "a<b>&\"c\"", "<&>");
     char *svg = draw(&chart, 0, true);
     CU_ASSERT_TRUE(svg_well_formed(svg));
-    CU_ASSERT_EQUAL(count(svg, "&lt;title&gt; &amp; &quot;more&quot;"), 2);
-    CU_ASSERT_EQUAL(count(svg, ">a&lt;b&gt;&amp;&quot;c&quot;<"), 1);
-    CU_ASSERT_EQUAL(count(svg, ">&lt;&amp;&gt;<"), 1);
+    CU_ASSERT_EQUAL(occurrences(svg, "&lt;title&gt; &amp; &quot;more&quot;"), 2);
+    CU_ASSERT_EQUAL(occurrences(svg, ">a&lt;b&gt;&amp;&quot;c&quot;<"), 1);
+    CU_ASSERT_EQUAL(occurrences(svg, ">&lt;&amp;&gt;<"), 1);
     free(svg);
     chart_free(&chart);
 }
@@ -394,17 +357,17 @@ static char *draw_reads(unsigned reads, const char *value)
 static void test_svg_folds(void)
 {
     char *three = draw_reads(3, "");
-    CU_ASSERT_EQUAL(count(three, "×"), 0);
-    CU_ASSERT_EQUAL(count(three, ">reads slot 1"), 5);
+    CU_ASSERT_EQUAL(occurrences(three, "×"), 0);
+    CU_ASSERT_EQUAL(occurrences(three, ">reads slot 1"), 5);
     char *four = draw_reads(4, "");
-    CU_ASSERT_EQUAL(count(four, ">reads slot 1 … ×4<"), 1);
-    CU_ASSERT_EQUAL(count(four, ">reads slot 1"), 3);
-    CU_ASSERT_EQUAL(count(four, ">2–5<"), 1);
+    CU_ASSERT_EQUAL(occurrences(four, ">reads slot 1 … ×4<"), 1);
+    CU_ASSERT_EQUAL(occurrences(four, ">reads slot 1"), 3);
+    CU_ASSERT_EQUAL(occurrences(four, ">2–5<"), 1);
     char *many = draw_reads(50, "1: 101"); /* what it holds already */
-    CU_ASSERT_EQUAL(count(many, ">reads slot 1 … ×50<"), 1);
+    CU_ASSERT_EQUAL(occurrences(many, ">reads slot 1 … ×50<"), 1);
     char *change = draw_reads(9, "5: 107");
-    CU_ASSERT_EQUAL(count(change, ">reads slot 1 … ×7<"), 1);
-    CU_ASSERT_EQUAL(count(change, ">reads slot 1"), 5);
+    CU_ASSERT_EQUAL(occurrences(change, ">reads slot 1 … ×7<"), 1);
+    CU_ASSERT_EQUAL(occurrences(change, ">reads slot 1"), 5);
     free(three);
     free(four);
     free(many);

@@ -12,26 +12,9 @@
 
 #include "sim/kind.h"
 #include "tests/run.h"
+#include "tests/sim/chart_fixture.h"
 #include "tests/sim/svg.h"
-
-/* Defined by the linker's --wrap only. */
-extern void *__real_realloc(void *memory, size_t size) __attribute__((weak));
-extern void *__real_calloc(size_t count, size_t size) __attribute__((weak));
-void *__wrap_realloc(void *memory, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-
-static unsigned wrapped; /* allocations that came by */
-static unsigned fail_at; /* the one to fail, from 1; 0: none */
-
-void *__wrap_realloc(void *memory, size_t size)
-{
-    return ++wrapped == fail_at ? NULL : __real_realloc(memory, size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return ++wrapped == fail_at ? NULL : __real_calloc(count, size);
-}
+#include "tests/sim/wrapped.h"
 
 /* ---- runs -------------------------------------------------------------------------------- */
 
@@ -131,19 +114,6 @@ static void run_free(struct run *run)
     free(run);
 }
 
-/* Width 0: SVG. To be freed. */
-static char *draw(const struct chart *chart, unsigned width)
-{
-    static char *text; /* of a local one gcc thinks that its address may be the result */
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(out);
-    CU_ASSERT_EQUAL(width ? chart_print_text(chart, out, width, true) : chart_write_svg(chart, out),
-                    0);
-    fclose(out);
-    return text;
-}
-
 /* ---- what it tells ----------------------------------------------------------------------- */
 
 struct told {
@@ -228,7 +198,7 @@ static void test_lanes(void)
     CU_ASSERT_EQUAL(lane(chart, "slot 1")->kind, CHART_IDLE);
     CU_ASSERT_EQUAL(lane(chart, "block 101")->kind, CHART_IDLE);
     for (unsigned width = 0; width <= 160; width += 80) {
-        char *text = draw(chart, width);
+        char *text = draw(chart, width, true);
         CU_ASSERT_PTR_NOT_NULL(strstr(text, "block 100"));
         CU_ASSERT_PTR_NULL(strstr(text, "block 101"));
         CU_ASSERT_PTR_NULL(strstr(text, "Tail"));
@@ -359,18 +329,10 @@ static void test_values(void)
 
 /* ---- drawings ---------------------------------------------------------------------------- */
 
-static unsigned occurrences(const char *text, const char *what)
-{
-    unsigned found = 0;
-    for (; (text = strstr(text, what)) != NULL; text += strlen(what))
-        found++;
-    return found;
-}
-
 static void test_arrows(void)
 {
     struct run *run = run_new(HEAD X STORE_BY_READ LOAD, 0);
-    char *text = draw(&run->chart, 120), *svg = draw(&run->chart, 0);
+    char *text = draw(&run->chart, 120, true), *svg = draw(&run->chart, 0, true);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "●──────▶    │      ALLOC_STORE h0, 16 octets"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "◀──────●    │      Read Request 16"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "●╌╌╌╌╌○│    │      Read Response 16: X#1 leaves"));
@@ -384,10 +346,10 @@ static void test_arrows(void)
 static void test_deterministic(void)
 {
     struct run *run = run_new(HEAD X STORE_BY_READ LOAD FREE "losses: 1\n", 20);
-    char *text = draw(&run->chart, 100), *svg = draw(&run->chart, 0);
+    char *text = draw(&run->chart, 100, true), *svg = draw(&run->chart, 0, true);
     CU_ASSERT_TRUE(svg_well_formed(svg));
     draw_chart(run);
-    char *text_again = draw(&run->chart, 100), *svg_again = draw(&run->chart, 0);
+    char *text_again = draw(&run->chart, 100, true), *svg_again = draw(&run->chart, 0, true);
     CU_ASSERT_STRING_EQUAL(text, text_again);
     CU_ASSERT_STRING_EQUAL(svg, svg_again);
     free(text);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rnic_pair.h"
+#include "sim/rnic.h"
 #include "tests/run.h"
 
 static struct pair pair;
@@ -165,7 +166,7 @@ static void disconnected(void)
     CU_ASSERT_EQUAL(rdma_destroy(b->rdma, b->conn), -EINVAL);
 }
 
-/* A unsignaled work request that was done is not flushed, and does not keep DRAINED back. */
+/* An unsignaled work request that was done is not flushed, and does not keep DRAINED back. */
 static void unsignaled_is_not_flushed(void)
 {
     struct rdma_wr noop = {.op = RDMA_NOOP};

@@ -232,8 +232,10 @@ static void byte_orders_of_atomics(void)
 
 /* ---- invalidation, NOOP ------------------------------------------------------------------ */
 
-/* How a request fails that the peer refuses: on a stream, one that needs no answer may have been
- * completed before (RFC 5040 5.5 rule 9). */
+/*
+ * How a request fails that the peer refuses: on a stream, one that needs no answer may have been
+ * completed before (RFC 5040 5.5 rule 9).
+ */
 static void expect_refused(uint32_t status, bool answered)
 {
     struct rdma_wc wc = pair_wc(a);
@@ -408,13 +410,13 @@ static void remote_access(void)
                                     0);
                     wr.remote_stag = less.stag;
                     wr.remote_to = 0;
-                } else if (why == 4) { /* deregistered */
+                } else if (why ==
+                           4) { /* deregistered; in its place is another, with another STag */
                     CU_ASSERT_EQUAL(rdma_dereg(b->rdma, &b->region), 0);
-                }
-                if (why == 4)
                     CU_ASSERT_EQUAL(rdma_reg(b->rdma, b->memory, PAIR_OCTETS,
                                              RDMA_LOCAL_WRITE | all, 4096, &b->region),
-                                    0); /* in the same place, but with another STag */
+                                    0);
+                }
                 expect_remote_error(wr, RDMA_REMOTE_ACCESS);
                 pair_close(&pair);
             }

@@ -6,16 +6,11 @@
  * 8 are the property buffer-in-flight (test_rnic_steps.c); 13, 14 and 16 are how the engine is
  * made.
  */
-#include <string.h>
-
 #include "rnic_world.h"
 #include "tests/run.h"
 
 #define RDMAP SIM_ORDERING_RDMAP
 #define STRONG SIM_ORDERING_STRONG
-
-static const enum sim_ordering orderings[] = {RDMAP, SIM_ORDERING_INFINIBAND, STRONG};
-#define ORDERINGS 3
 
 static struct rw_outcomes o;
 
@@ -25,23 +20,6 @@ static void run_two(enum sim_ordering ordering, rw_code a, rw_code b)
 }
 
 /* ---- what CPUs do ------------------------------------------------------------------------ */
-
-/* Is there a good completion of this operation? */
-static bool completed(struct sim_agent *a, const struct rw *w, uint32_t op)
-{
-    struct rdma_wc wc;
-    if (!rw_poll(a, w, &wc))
-        return false;
-    CU_ASSERT_EQUAL(wc.status, RDMA_OK);
-    CU_ASSERT_EQUAL(wc.op, op);
-    return true;
-}
-
-static bool idle(struct sim_agent *a, const struct rw *w, struct rw_private *p)
-{
-    (void)a, (void)w, (void)p;
-    return true;
-}
 
 static bool load_y_x(struct sim_agent *a, const struct rw *w, struct rw_private *p)
 {
@@ -68,16 +46,15 @@ static bool store_x(struct sim_agent *a, const struct rw *w, struct rw_private *
 /* Waits for a receive; then what it brought, and x. */
 static bool receive_load_x(struct sim_agent *a, const struct rw *w, struct rw_private *p)
 {
-    if (!completed(a, w, RDMA_RECV))
+    if (!rw_take(a, w, RDMA_RECV, RW_RECEIVE, &p->result[0]))
         return false;
-    p->result[0] = rw_word(a, w, RW_RECEIVE);
     p->result[1] = mem_load64(&a->mem, w->x);
     return true;
 }
 
 static bool receive_store_x(struct sim_agent *a, const struct rw *w, struct rw_private *p)
 {
-    if (!completed(a, w, RDMA_RECV))
+    if (!rw_completed(a, w, RDMA_RECV))
         return false;
     return store_x(a, w, p);
 }
@@ -94,9 +71,9 @@ static bool write_x_y(struct sim_agent *a, const struct rw *w, struct rw_private
 
 static void rule_3_write_then_write(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        run_two(orderings[i], write_x_y, load_y_x);
-        CU_ASSERT_EQUAL(rw_has(&o, 1, 1, 0), orderings[i] == RDMAP);
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        run_two(rw_orderings[i], write_x_y, load_y_x);
+        CU_ASSERT_EQUAL(rw_has(&o, 1, 1, 0), rw_orderings[i] == RDMAP);
         CU_ASSERT(rw_has(&o, 1, 0, 0));
         CU_ASSERT(rw_has(&o, 1, 0, 1));
         CU_ASSERT(rw_has(&o, 1, 1, 1));
@@ -114,12 +91,12 @@ static bool write_x_twice(struct sim_agent *a, const struct rw *w, struct rw_pri
 /* Not even the last of two WRITEs to one place need stay. */
 static void rule_3_same_place(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
+    for (int i = 0; i < RW_ORDERINGS; i++) {
         bool first_stays = false;
-        run_two(orderings[i], write_x_twice, idle);
+        run_two(rw_orderings[i], write_x_twice, rw_idle);
         for (uint32_t j = 0; j < o.count; j++)
             first_stays = first_stays || o.all[j].x == 1;
-        CU_ASSERT_EQUAL(first_stays, orderings[i] == RDMAP);
+        CU_ASSERT_EQUAL(first_stays, rw_orderings[i] == RDMAP);
         CU_ASSERT(o.count >= 1);
     }
 }
@@ -143,11 +120,11 @@ static bool load_pair(struct sim_agent *a, const struct rw *w, struct rw_private
 /* The pieces of one message have no order in any ordering, unless the machine gives them one. */
 static void pieces_of_one_message(void)
 {
-    for (int i = 0; i < ORDERINGS; i++)
+    for (int i = 0; i < RW_ORDERINGS; i++)
         for (int order = SIM_DMA_ANY; order <= SIM_DMA_DESCENDING; order++) {
             rw_run((struct rw_test){.code = {write_pair, load_pair},
                                     .agents = 2,
-                                    .ordering = orderings[i],
+                                    .ordering = rw_orderings[i],
                                     .dma_order = (enum sim_dma_order)order},
                    &o);
             CU_ASSERT_EQUAL(rw_has(&o, 1, 1, 0), order != SIM_DMA_ASCENDING);
@@ -195,11 +172,11 @@ static bool look_after_flag(struct sim_agent *a, const struct rw *w, struct rw_p
 
 static void rule_4_send_before_delivery(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
+    for (int i = 0; i < RW_ORDERINGS; i++) {
         bool placed_but_not_delivered = false;
         rw_run((struct rw_test){.code = {send_one, look_after_flag, load_pair_then_flag},
                                 .agents = 3,
-                                .ordering = orderings[i],
+                                .ordering = rw_orderings[i],
                                 .no_receives = true,
                                 .set_up = receive_into_pair},
                &o);
@@ -222,8 +199,8 @@ static bool write_x_send(struct sim_agent *a, const struct rw *w, struct rw_priv
 
 static void rules_5_and_10_write_then_send(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        run_two(orderings[i], write_x_send, receive_load_x);
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        run_two(rw_orderings[i], write_x_send, receive_load_x);
         CU_ASSERT_EQUAL(o.count, 1);
         CU_ASSERT(rw_has(&o, 1, 6, 5));
     }
@@ -253,8 +230,8 @@ static bool receive_imm(struct sim_agent *a, const struct rw *w, struct rw_priva
 
 static void immediate_data_after_write(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        run_two(orderings[i], write_x_imm, receive_imm);
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        run_two(rw_orderings[i], write_x_imm, receive_imm);
         CU_ASSERT_EQUAL(o.count, 1);
         CU_ASSERT(rw_has(&o, 1, 4, 5));
     }
@@ -291,11 +268,11 @@ static void x_is_one(struct sim_world *w, struct rw *rw)
 
 static void rule_6_read_sink(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
+    for (int i = 0; i < RW_ORDERINGS; i++) {
         bool placed_but_not_completed = false;
         rw_run((struct rw_test){.code = {read_into_z, load_z_then_flag},
                                 .agents = 2,
-                                .ordering = orderings[i],
+                                .ordering = rw_orderings[i],
                                 .set_up = x_is_one},
                &o);
         for (uint32_t j = 0; j < o.count; j++)
@@ -314,7 +291,7 @@ static bool write_x_wait_store_y(struct sim_agent *a, const struct rw *w, struct
         rw_write(a, w, w->x, 1, RDMA_SIGNALED);
         return false;
     }
-    if (!completed(a, w, RDMA_WRITE))
+    if (!rw_completed(a, w, RDMA_WRITE))
         return false;
     mem_store64(&a->mem, w->y, 1);
     return true;
@@ -322,47 +299,33 @@ static bool write_x_wait_store_y(struct sim_agent *a, const struct rw *w, struct
 
 static void rule_9_write_completion(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        run_two(orderings[i], write_x_wait_store_y, load_y_x);
-        CU_ASSERT_EQUAL(rw_has(&o, 1, 1, 0), orderings[i] == RDMAP);
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        run_two(rw_orderings[i], write_x_wait_store_y, load_y_x);
+        CU_ASSERT_EQUAL(rw_has(&o, 1, 1, 0), rw_orderings[i] == RDMAP);
         CU_ASSERT(rw_has(&o, 1, 1, 1));
     }
 }
 
 /* ---- rules 11 and 17: so it is with Read Responses --------------------------------------- */
 
-/* B writes x of A, then flags y. A reads y until it is set: B's WRITE went before the response. */
-static bool read_y_until_set(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+/* B writes x of A, then flags y: if A's READ finds the flag, the WRITE went before the response. */
+static bool read_y_load_x(struct sim_agent *a, const struct rw *w, struct rw_private *p)
 {
     if (p->stage == 0) {
         p->stage = 1;
         rw_read(a, w, w->y, RW_SINK, RDMA_SIGNALED);
         return false;
     }
-    if (!completed(a, w, RDMA_READ))
+    if (!rw_take(a, w, RDMA_READ, RW_SINK, &p->result[0]))
         return false;
-    p->result[0] = rw_word(a, w, RW_SINK);
     p->result[1] = mem_load64(&a->mem, w->x);
-    return true;
-}
-
-static bool send_x_then_store_y(struct sim_agent *a, const struct rw *w, struct rw_private *p)
-{
-    if (p->stage == 0) {
-        p->stage = 1;
-        rw_write(a, w, w->x, 1, RDMA_SIGNALED);
-        return false;
-    }
-    if (!completed(a, w, RDMA_WRITE))
-        return false;
-    mem_store64(&a->mem, w->y, 1);
     return true;
 }
 
 static void rule_11_response_after_write(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        run_two(orderings[i], read_y_until_set, send_x_then_store_y);
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        run_two(rw_orderings[i], read_y_load_x, write_x_wait_store_y);
         CU_ASSERT(rw_has(&o, 0, 1, 1));
         CU_ASSERT(rw_has(&o, 0, 0, 0));
         CU_ASSERT_FALSE(rw_has(&o, 0, 1, 0));
@@ -379,16 +342,13 @@ static bool write_x_read_x(struct sim_agent *a, const struct rw *w, struct rw_pr
         rw_read(a, w, w->x, RW_SINK, RDMA_SIGNALED);
         return false;
     }
-    if (!completed(a, w, RDMA_READ))
-        return false;
-    p->result[0] = rw_word(a, w, RW_SINK);
-    return true;
+    return rw_take(a, w, RDMA_READ, RW_SINK, &p->result[0]);
 }
 
 static void rule_12_write_then_read(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        run_two(orderings[i], write_x_read_x, idle);
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        run_two(rw_orderings[i], write_x_read_x, rw_idle);
         CU_ASSERT_EQUAL(o.count, 1);
         CU_ASSERT(rw_has(&o, 0, 1, 0));
     }
@@ -403,10 +363,7 @@ static bool read_x_then(struct sim_agent *a, const struct rw *w, struct rw_priva
         rw_write(a, w, w->x, 1, flags);
         return false;
     }
-    if (!completed(a, w, RDMA_READ))
-        return false;
-    p->result[0] = rw_word(a, w, RW_SINK);
-    return true;
+    return rw_take(a, w, RDMA_READ, RW_SINK, &p->result[0]);
 }
 
 static bool read_x_write_x(struct sim_agent *a, const struct rw *w, struct rw_private *p)
@@ -421,11 +378,11 @@ static bool read_x_fence_write_x(struct sim_agent *a, const struct rw *w, struct
 
 static void rule_12_read_then_write(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        run_two(orderings[i], read_x_write_x, idle);
-        CU_ASSERT_EQUAL(rw_has(&o, 0, 1, 0), orderings[i] != STRONG);
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        run_two(rw_orderings[i], read_x_write_x, rw_idle);
+        CU_ASSERT_EQUAL(rw_has(&o, 0, 1, 0), rw_orderings[i] != STRONG);
         CU_ASSERT(rw_has(&o, 0, 0, 0));
-        run_two(orderings[i], read_x_fence_write_x, idle);
+        run_two(rw_orderings[i], read_x_fence_write_x, rw_idle);
         CU_ASSERT_EQUAL(o.count, 1);
         CU_ASSERT(rw_has(&o, 0, 0, 0));
     }
@@ -450,8 +407,8 @@ static bool read_and_send(struct sim_agent *a, const struct rw *w, struct rw_pri
 
 static void rule_15_completions_in_order(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        run_two(orderings[i], read_and_send, idle);
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        run_two(rw_orderings[i], read_and_send, rw_idle);
         CU_ASSERT_EQUAL(o.count, 1);
         CU_ASSERT(rw_has(&o, 0, RDMA_READ, RDMA_SEND));
     }
@@ -467,17 +424,14 @@ static bool read_x_send(struct sim_agent *a, const struct rw *w, struct rw_priva
         rw_send(a, w, 1, 0);
         return false;
     }
-    if (!completed(a, w, RDMA_READ))
-        return false;
-    p->result[0] = rw_word(a, w, RW_SINK);
-    return true;
+    return rw_take(a, w, RDMA_READ, RW_SINK, &p->result[0]);
 }
 
 static void rule_18_send_overtakes_read(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        run_two(orderings[i], read_x_send, receive_store_x);
-        CU_ASSERT_EQUAL(rw_has(&o, 0, 1, 0), orderings[i] != STRONG);
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        run_two(rw_orderings[i], read_x_send, receive_store_x);
+        CU_ASSERT_EQUAL(rw_has(&o, 0, 1, 0), rw_orderings[i] != STRONG);
         CU_ASSERT(rw_has(&o, 0, 0, 0));
     }
 }
@@ -486,10 +440,10 @@ static void rule_18_send_overtakes_read(void)
 
 static void rule_19_read_completes_with_data(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        rw_run((struct rw_test){.code = {read_x_send, idle},
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        rw_run((struct rw_test){.code = {read_x_send, rw_idle},
                                 .agents = 2,
-                                .ordering = orderings[i],
+                                .ordering = rw_orderings[i],
                                 .set_up = x_is_one},
                &o);
         CU_ASSERT_EQUAL(o.count, 1);
@@ -507,18 +461,17 @@ static bool read_y_read_x(struct sim_agent *a, const struct rw *w, struct rw_pri
         rw_read(a, w, w->x, RW_SINK + 8, RDMA_SIGNALED);
         return false;
     }
-    if (!completed(a, w, RDMA_READ))
+    if (!rw_take(a, w, RDMA_READ, RW_SINK, &p->result[0]))
         return false;
-    p->result[0] = rw_word(a, w, RW_SINK);
     p->result[1] = rw_word(a, w, RW_SINK + 8);
     return true;
 }
 
 static void rule_20_two_reads(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        run_two(orderings[i], read_y_read_x, store_x_y);
-        CU_ASSERT_EQUAL(rw_has(&o, 0, 1, 0), orderings[i] == RDMAP);
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        run_two(rw_orderings[i], read_y_read_x, store_x_y);
+        CU_ASSERT_EQUAL(rw_has(&o, 0, 1, 0), rw_orderings[i] == RDMAP);
         CU_ASSERT(rw_has(&o, 0, 0, 0));
         CU_ASSERT(rw_has(&o, 0, 0, 1));
         CU_ASSERT(rw_has(&o, 0, 1, 1));
@@ -535,9 +488,8 @@ static bool add_y_add_x(struct sim_agent *a, const struct rw *w, struct rw_priva
         rw_fetch_add(a, w, w->x, 10, 0, RW_SINK + 8, RDMA_SIGNALED);
         return false;
     }
-    if (!completed(a, w, RDMA_FETCH_ADD))
+    if (!rw_take(a, w, RDMA_FETCH_ADD, RW_SINK, &p->result[0]))
         return false;
-    p->result[0] = rw_word(a, w, RW_SINK);
     p->result[1] = rw_word(a, w, RW_SINK + 8);
     return true;
 }
@@ -553,8 +505,8 @@ static bool add_x_cpu_add_y(struct sim_agent *a, const struct rw *w, struct rw_p
 /* Two atomics are executed in order, also where READs are not. */
 static void atomics_in_order(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        run_two(orderings[i], add_y_add_x, add_x_cpu_add_y);
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        run_two(rw_orderings[i], add_y_add_x, add_x_cpu_add_y);
         CU_ASSERT_FALSE(rw_has(&o, 0, 1, 0));
         CU_ASSERT(rw_has(&o, 0, 0, 1));
         CU_ASSERT(rw_has(&o, 0, 1, 1));
@@ -571,10 +523,7 @@ static bool write_x_add_x(struct sim_agent *a, const struct rw *w, struct rw_pri
         rw_fetch_add(a, w, w->x, 1, 0, RW_SINK, RDMA_SIGNALED);
         return false;
     }
-    if (!completed(a, w, RDMA_FETCH_ADD))
-        return false;
-    p->result[0] = rw_word(a, w, RW_SINK);
-    return true;
+    return rw_take(a, w, RDMA_FETCH_ADD, RW_SINK, &p->result[0]);
 }
 
 static bool add_x_write_x(struct sim_agent *a, const struct rw *w, struct rw_private *p)
@@ -585,20 +534,17 @@ static bool add_x_write_x(struct sim_agent *a, const struct rw *w, struct rw_pri
         rw_write(a, w, w->x, 5, 0);
         return false;
     }
-    if (!completed(a, w, RDMA_FETCH_ADD))
-        return false;
-    p->result[0] = rw_word(a, w, RW_SINK);
-    return true;
+    return rw_take(a, w, RDMA_FETCH_ADD, RW_SINK, &p->result[0]);
 }
 
 static void atomics_and_writes(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        run_two(orderings[i], write_x_add_x, idle);
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        run_two(rw_orderings[i], write_x_add_x, rw_idle);
         CU_ASSERT_EQUAL(o.count, 1);
         CU_ASSERT(rw_has(&o, 0, 5, 0) && o.all[0].x == 6);
-        run_two(orderings[i], add_x_write_x, idle);
-        CU_ASSERT_EQUAL(rw_has(&o, 0, 5, 0), orderings[i] != STRONG);
+        run_two(rw_orderings[i], add_x_write_x, rw_idle);
+        CU_ASSERT_EQUAL(rw_has(&o, 0, 5, 0), rw_orderings[i] != STRONG);
         CU_ASSERT(rw_has(&o, 0, 0, 0));
     }
 }
@@ -610,10 +556,7 @@ static bool add_x_from_afar(struct sim_agent *a, const struct rw *w, struct rw_p
         rw_fetch_add(a, w, w->x, 1, 0, RW_SINK, RDMA_SIGNALED);
         return false;
     }
-    if (!completed(a, w, RDMA_FETCH_ADD))
-        return false;
-    p->result[0] = rw_word(a, w, RW_SINK);
-    return true;
+    return rw_take(a, w, RDMA_FETCH_ADD, RW_SINK, &p->result[0]);
 }
 
 static bool add_x_here(struct sim_agent *a, const struct rw *w, struct rw_private *p)
@@ -633,9 +576,9 @@ static bool both_added(void)
 /* I-37: an RNIC's atomics are atomic among themselves, against CPUs only if it says so. */
 static void atomics_against_cpus(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
+    for (int i = 0; i < RW_ORDERINGS; i++) {
         struct rw_test test = {
-            .code = {add_x_from_afar, add_x_here}, .agents = 2, .ordering = orderings[i]};
+            .code = {add_x_from_afar, add_x_here}, .agents = 2, .ordering = rw_orderings[i]};
         rw_run(test, &o);
         CU_ASSERT(both_added());
         CU_ASSERT_EQUAL(o.count, 2);
@@ -648,11 +591,11 @@ static void atomics_against_cpus(void)
 /* C sits on host 1, too; its requests come back to the RNIC they left from. */
 static void atomics_among_themselves(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
-        rw_run((struct rw_test){.code = {add_x_from_afar, idle, add_x_from_afar},
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        rw_run((struct rw_test){.code = {add_x_from_afar, rw_idle, add_x_from_afar},
                                 .agents = 3,
                                 .third_connects = true,
-                                .ordering = orderings[i],
+                                .ordering = rw_orderings[i],
                                 .bits = SIM_RNIC_BITS & ~(uint32_t)RDMA_CAP_ATOMIC_CPU},
                &o);
         CU_ASSERT(both_added());
@@ -684,21 +627,18 @@ static bool read_fence_send_sink(struct sim_agent *a, const struct rw *w, struct
 
 static bool receive_only(struct sim_agent *a, const struct rw *w, struct rw_private *p)
 {
-    if (!completed(a, w, RDMA_RECV))
-        return false;
-    p->result[0] = rw_word(a, w, RW_RECEIVE);
-    return true;
+    return rw_take(a, w, RDMA_RECV, RW_RECEIVE, &p->result[0]);
 }
 
 static void fence_before_gathering(void)
 {
-    for (int i = 0; i < ORDERINGS; i++) {
+    for (int i = 0; i < RW_ORDERINGS; i++) {
         struct rw_test test = {.code = {read_send_sink, receive_only},
                                .agents = 2,
-                               .ordering = orderings[i],
+                               .ordering = rw_orderings[i],
                                .set_up = x_is_one};
         rw_run(test, &o);
-        CU_ASSERT_EQUAL(rw_has(&o, 1, 0, 0), orderings[i] != STRONG);
+        CU_ASSERT_EQUAL(rw_has(&o, 1, 0, 0), rw_orderings[i] != STRONG);
         CU_ASSERT(rw_has(&o, 1, 1, 0));
         test.code[0] = read_fence_send_sink;
         rw_run(test, &o);

@@ -56,59 +56,6 @@ static void refuse_request(const char *request, const char *key, const char *mes
 
 /* ---- values ------------------------------------------------------------------------------ */
 
-static void test_defaults(void)
-{
-    struct sim_scenario *s = parse(PROTOCOL_MINIMAL);
-    CU_ASSERT_EQUAL(s->kind, SIM_KIND_PROTOCOL);
-    CU_ASSERT_PTR_NULL(s->title);
-    CU_ASSERT_EQUAL(s->machine.memory, SIM_MEMORY_TSO);
-    CU_ASSERT_EQUAL(s->machine.store_buffer, 4);
-    CU_ASSERT_EQUAL(s->machine.tear, 8);
-    CU_ASSERT_EQUAL(s->machine.dma_order, SIM_DMA_ANY);
-    CU_ASSERT_EQUAL(s->machine.ordering, SIM_ORDERING_RDMAP);
-    CU_ASSERT_EQUAL(s->slots, 4);
-    CU_ASSERT_EQUAL(s->blocks, 4);
-    CU_ASSERT_EQUAL(s->first_block, 0);
-    CU_ASSERT_EQUAL(s->block_size, 16);
-    CU_ASSERT_EQUAL(s->first_ticket, 0);
-    CU_ASSERT_EQUAL(s->first_generation, 1);
-    CU_ASSERT_EQUAL(s->counters, SIM_COUNTERS_MASKED);
-    CU_ASSERT_FALSE(s->addr_le);
-    const struct sim_protocol_part *p = &s->protocol;
-    CU_ASSERT_EQUAL(p->handles, 2);
-    CU_ASSERT_EQUAL(p->credits, 2);
-    CU_ASSERT_EQUAL(p->max_inline, 16);
-    CU_ASSERT_EQUAL(p->losses, 0);
-    CU_ASSERT_EQUAL(p->stops, 0);
-    CU_ASSERT_EQUAL_FATAL(p->initiators_count, 2);
-    const struct sim_initiator *x = &p->initiators[1];
-    CU_ASSERT_STRING_EQUAL(x->name, "X");
-    CU_ASSERT_EQUAL(x->quota, 2);
-    CU_ASSERT_EQUAL(x->depth, 1);
-    CU_ASSERT_EQUAL(x->reconnects, 0);
-    CU_ASSERT_EQUAL_FATAL(x->workers_count, 2);
-    CU_ASSERT_EQUAL(x->workers[0], 0);
-    CU_ASSERT_EQUAL(x->workers[1], 1);
-    CU_ASSERT_EQUAL_FATAL(x->program_count, 1);
-    const struct sim_request *request = x->program;
-    CU_ASSERT_EQUAL(request->op, SIM_REQUEST_STORE);
-    CU_ASSERT_EQUAL(request->generation, SIM_GENERATION_ANY);
-    CU_ASSERT_EQUAL(request->owner, 1);
-    CU_ASSERT_EQUAL(request->handle, 0);
-    CU_ASSERT_EQUAL(request->length, 16);
-    CU_ASSERT_EQUAL(request->after_initiator, SIM_NOBODY);
-    CU_ASSERT_EQUAL(request->after_request, 0);
-    CU_ASSERT_EQUAL(request->expect, 0);
-    CU_ASSERT_FALSE(request->inline_data || request->seal || request->allow_unsealed ||
-                    request->invalidate || request->release);
-    CU_ASSERT_EQUAL(p->initiators[0].program[1].length, 0); /* of a FREE */
-    CU_ASSERT_EQUAL(s->must_reach_count, 0);
-    /* The other kind's part is as good as not there. */
-    CU_ASSERT_PTR_NULL(s->ring.allocators);
-    CU_ASSERT_EQUAL(s->ring.quota, 0);
-    sim_scenario_free(s);
-}
-
 static void check_request(const struct sim_request *is, const struct sim_request *expected)
 {
     CU_ASSERT_EQUAL(is->op, expected->op);
@@ -124,6 +71,54 @@ static void check_request(const struct sim_request *is, const struct sim_request
     CU_ASSERT_EQUAL(is->allow_unsealed, expected->allow_unsealed);
     CU_ASSERT_EQUAL(is->invalidate, expected->invalidate);
     CU_ASSERT_EQUAL(is->release, expected->release);
+}
+
+static void test_defaults(void)
+{
+    struct sim_scenario *s = parse(PROTOCOL_MINIMAL);
+    CU_ASSERT_EQUAL(s->kind, SIM_KIND_PROTOCOL);
+    CU_ASSERT_PTR_NULL(s->title);
+    check_settings(s, &(struct sim_scenario){
+                          .machine.memory = SIM_MEMORY_TSO,
+                          .machine.store_buffer = 4,
+                          .machine.tear = 8,
+                          .machine.dma_order = SIM_DMA_ANY,
+                          .machine.ordering = SIM_ORDERING_RDMAP,
+                          .slots = 4,
+                          .blocks = 4,
+                          .first_block = 0,
+                          .block_size = 16,
+                          .first_ticket = 0,
+                          .first_generation = 1,
+                          .counters = SIM_COUNTERS_MASKED,
+                          .addr_le = false,
+                          .protocol.handles = 2,
+                          .protocol.credits = 2,
+                          .protocol.max_inline = 16,
+                          .protocol.losses = 0,
+                          .protocol.stops = 0,
+                      });
+    CU_ASSERT_PTR_NULL(s->ring.allocators);
+    const struct sim_protocol_part *p = &s->protocol;
+    CU_ASSERT_EQUAL_FATAL(p->initiators_count, 2);
+    const struct sim_initiator *x = &p->initiators[1];
+    CU_ASSERT_STRING_EQUAL(x->name, "X");
+    CU_ASSERT_EQUAL(x->quota, 2);
+    CU_ASSERT_EQUAL(x->depth, 1);
+    CU_ASSERT_EQUAL(x->reconnects, 0);
+    CU_ASSERT_EQUAL_FATAL(x->workers_count, 2);
+    CU_ASSERT_EQUAL(x->workers[0], 0);
+    CU_ASSERT_EQUAL(x->workers[1], 1);
+    CU_ASSERT_EQUAL_FATAL(x->program_count, 1);
+    check_request(x->program, &(struct sim_request){.op = SIM_REQUEST_STORE,
+                                                    .generation = SIM_GENERATION_ANY,
+                                                    .owner = 1,
+                                                    .handle = 0,
+                                                    .length = 16,
+                                                    .after_initiator = SIM_NOBODY});
+    CU_ASSERT_EQUAL(p->initiators[0].program[1].length, 0); /* of a FREE */
+    CU_ASSERT_EQUAL(s->must_reach_count, 0);
+    sim_scenario_free(s);
 }
 
 #define BIT(status) (1u << KBTP_STATUS_##status)
@@ -169,25 +164,27 @@ static void test_every_key(void)
 {
     struct sim_scenario *s = parse(EVERY_PROTOCOL_KEY);
     CU_ASSERT_STRING_EQUAL(s->title, "every key");
-    CU_ASSERT_EQUAL(s->machine.memory, SIM_MEMORY_RELAXED);
-    CU_ASSERT_EQUAL(s->machine.store_buffer, 2);
-    CU_ASSERT_EQUAL(s->machine.tear, 4);
-    CU_ASSERT_EQUAL(s->machine.dma_order, SIM_DMA_DESCENDING);
-    CU_ASSERT_EQUAL(s->machine.ordering, SIM_ORDERING_STRONG);
-    CU_ASSERT_EQUAL(s->slots, 8);
-    CU_ASSERT_EQUAL(s->blocks, 6);
-    CU_ASSERT_EQUAL(s->first_block, 100);
-    CU_ASSERT_EQUAL(s->block_size, 32);
-    CU_ASSERT_EQUAL(s->first_ticket, 0xfffffffe);
-    CU_ASSERT_EQUAL(s->first_generation, 65535);
-    CU_ASSERT_EQUAL(s->counters, SIM_COUNTERS_UNMASKED);
-    CU_ASSERT_TRUE(s->addr_le);
+    check_settings(s, &(struct sim_scenario){
+                          .machine.memory = SIM_MEMORY_RELAXED,
+                          .machine.store_buffer = 2,
+                          .machine.tear = 4,
+                          .machine.dma_order = SIM_DMA_DESCENDING,
+                          .machine.ordering = SIM_ORDERING_STRONG,
+                          .slots = 8,
+                          .blocks = 6,
+                          .first_block = 100,
+                          .block_size = 32,
+                          .first_ticket = 0xfffffffe,
+                          .first_generation = 65535,
+                          .counters = SIM_COUNTERS_UNMASKED,
+                          .addr_le = true,
+                          .protocol.handles = 3,
+                          .protocol.credits = 4,
+                          .protocol.max_inline = 24,
+                          .protocol.losses = 4,
+                          .protocol.stops = 2,
+                      });
     const struct sim_protocol_part *p = &s->protocol;
-    CU_ASSERT_EQUAL(p->handles, 3);
-    CU_ASSERT_EQUAL(p->credits, 4);
-    CU_ASSERT_EQUAL(p->max_inline, 24);
-    CU_ASSERT_EQUAL(p->losses, 4);
-    CU_ASSERT_EQUAL(p->stops, 2);
     CU_ASSERT_EQUAL_FATAL(p->workers_count, 2);
     CU_ASSERT_STRING_EQUAL(p->workers[0].name, "W0");
     CU_ASSERT_STRING_EQUAL(p->workers[1].name, "ten_letter");

@@ -43,10 +43,13 @@ bool kbtp_answer_with(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct 
     if (!failed)
         failed = kbtp_sends_post(cpu, &c->sends, kbtp_connection_number(w, c), write, KBTP_WR_WRITE,
                                  0, &outgoing);
-    if (failed)
+    if (failed) {
         kbtp_connection_end(w, cpu, c);
-    else
+    } else {
         request->stage = KBTP_STAGE_DONE;
+        if (last)
+            c->state = KBTP_CONNECTION_LAST;
+    }
     return !failed;
 }
 

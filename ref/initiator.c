@@ -17,7 +17,7 @@ struct pending {
     uint64_t cookie;
     uint64_t handle;
     uint32_t opcode; /* 0: the place is free */
-    uint32_t reserved;
+    uint32_t length; /* octets that it may bring or take */
 };
 
 struct kbtp_initiator {
@@ -75,7 +75,8 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
     struct rdma_caps caps;
     kbtp_initiator_memory(config, &private_octets, &buffer_octets);
     rdma_caps(cpu->rdma, &caps);
-    if (config->depth + 1 > caps.max_queue)
+    if (config->depth + 1 > caps.max_queue ||
+        KBTP_REQUEST_MAX_OCTETS + config->max_inline > caps.max_message)
         return -EINVAL;
     memset(private_memory, 0, private_octets);
     struct kbtp_initiator *i = private_memory;
@@ -341,7 +342,8 @@ int kbtp_initiator_submit(struct kbtp_initiator *initiator, const struct kbtp_cp
     i->pending[place] = (struct pending){.request_id = message.header.request_id,
                                          .cookie = cookie,
                                          .handle = operation->handle,
-                                         .opcode = operation->opcode};
+                                         .opcode = operation->opcode,
+                                         .length = operation->length};
     i->outstanding++;
     if (operation->opcode == KBTP_OP_ALLOC_STORE)
         i->usage++;
@@ -395,13 +397,17 @@ static void settle(struct kbtp_initiator *i, struct pending *pending, struct kbt
     i->outstanding--;
 }
 
-/* A COMPLETION; false when it answers nothing that was asked. */
+/* A COMPLETION; false when it answers nothing that was asked, or brings more than there is room
+ * for. */
 static bool answered(struct kbtp_initiator *i, const struct kbtp_message *message,
                      struct kbtp_outcome *outcome)
 {
     uint64_t place = message->header.request_id & 0xffff;
     if (place >= i->depth || i->pending[place].opcode == 0 ||
         i->pending[place].request_id != message->header.request_id)
+        return false;
+    if (i->pending[place].opcode == KBTP_OP_LOAD && message->header.status == KBTP_STATUS_OK &&
+        message->completion.data_length > i->pending[place].length)
         return false;
     *outcome = (struct kbtp_outcome){.block_offset = message->completion.block_offset,
                                      .data_length = message->completion.data_length,

@@ -68,8 +68,8 @@ struct kbtp_outcome {
 void kbtp_initiator_memory(const struct kbtp_initiator_config *config, size_t *private_octets,
                            size_t *buffer_octets);
 
-/* Returns 0, -EINVAL for a number outside its range or a depth beyond the device's queues, or what
- * the device returned. */
+/* Returns 0, -EINVAL for a number outside its range, a depth beyond the device's queues or inline
+ * data beyond its messages, or what the device returned. */
 int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu *cpu,
                         const struct kbtp_initiator_config *config, void *private_memory,
                         void *buffers);

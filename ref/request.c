@@ -469,7 +469,7 @@ void kbtp_requests_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     for (uint32_t n = 0; n < c->order_count;) {
         struct kbtp_request *request = kbtp_nth_request(w, c, n);
         step(w, cpu, c, request, n);
-        if (c->state == KBTP_CONNECTION_ENDING)
+        if (!kbtp_connection_serves(c))
             return;
         if (request->stage == KBTP_STAGE_DONE)
             drop_oldest(w, c); /* the next one is the oldest now */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* HELLO and GOODBYE (draft: Session Establishment), and what is not allowed. */
-#include <assert.h>
 #include <errno.h>
 
 #include "ref/worker_state.h"
@@ -85,16 +84,11 @@ static void hello(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp
 bool kbtp_release_next(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
                        struct kbtp_request *request)
 {
-    const struct kbtp_pool *pool = &w->target->pool;
     const struct kbtp_grant *grant = &w->target->sessions.grants[c->session];
     if (request->entry == grant->handle_count)
         return true;
-    uint32_t entry = grant->first_entry + request->entry++;
-    if (kbtp_table_read(cpu->mem, &pool->table, entry).flags & KBTP_ENTRY_VALID) {
-        int failed = kbtp_pool_free(cpu->mem, pool, &w->deferred, entry);
-        assert(failed >= 0 && "a deferred list has room for every block");
+    if (kbtp_release_handle(w, cpu, c->session, request->entry++))
         c->usage--;
-    }
     return request->entry == grant->handle_count;
 }
 

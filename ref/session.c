@@ -60,20 +60,35 @@ int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp
     return (int64_t)entries;
 }
 
+const char *kbtp_session_state_name(uint64_t word)
+{
+    static const char *const names[] = {[KBTP_SESSION_FREE] = "free",
+                                        [KBTP_SESSION_ACTIVE] = "active",
+                                        [KBTP_SESSION_ENDING] = "ending",
+                                        [KBTP_SESSION_RETAINED] = "retained"};
+    uint32_t state = kbtp_session_state_in(word);
+    return state < sizeof names / sizeof *names ? names[state] : "?";
+}
+
+static uint64_t with_state(uint64_t word, enum kbtp_session_state state)
+{
+    return word >> KBTP_SESSION_STATE_BITS << KBTP_SESSION_STATE_BITS | state;
+}
+
 /* FREE or RETAINED -> ACTIVE. */
 static int activate(struct mem *m, const struct kbtp_sessions *all, uint32_t index, uint32_t *usage,
                     bool *restored)
 {
     struct kbtp_session *session = &all->sessions[index];
-    uint64_t state = mem_load64(m, &session->state);
-    if (state == KBTP_SESSION_ACTIVE)
+    uint64_t word = mem_load64(m, &session->state);
+    if (kbtp_session_state_in(word) == KBTP_SESSION_ACTIVE)
         return -EBUSY;
-    if (state == KBTP_SESSION_ENDING)
+    if (kbtp_session_state_in(word) == KBTP_SESSION_ENDING)
         return -EAGAIN;
-    *restored = state == KBTP_SESSION_RETAINED;
+    *restored = kbtp_session_state_in(word) == KBTP_SESSION_RETAINED;
     *usage = (uint32_t)mem_load64(m, &session->usage);
-    if (mem_cas64(m, &session->state, state, KBTP_SESSION_ACTIVE) != state)
-        return -EAGAIN; /* another connection with this ID was faster */
+    if (mem_cas64(m, &session->state, word, with_state(word, KBTP_SESSION_ACTIVE)) != word)
+        return -EAGAIN; /* another connection with this ID, or the end of retention, was faster */
     return (int)index;
 }
 
@@ -85,7 +100,7 @@ static uint32_t find_unknown(struct mem *m, const struct kbtp_sessions *all, str
         struct kbtp_session *session = &all->sessions[i];
         if (all->grants[i].known)
             continue;
-        if (mem_load64(m, &session->state) == KBTP_SESSION_FREE) {
+        if (kbtp_session_state_in(mem_load64(m, &session->state)) == KBTP_SESSION_FREE) {
             found = i;
             continue;
         }
@@ -127,13 +142,22 @@ int kbtp_session_open(struct mem *m, const struct kbtp_sessions *all,
 
 void kbtp_session_ending(struct mem *m, const struct kbtp_sessions *all, uint32_t index)
 {
-    mem_store_release64(m, &all->sessions[index].state, KBTP_SESSION_ENDING);
+    mem_fetch_add64(m, &all->sessions[index].state, KBTP_SESSION_ENDING - KBTP_SESSION_ACTIVE);
 }
 
-void kbtp_session_end(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
-                      uint32_t usage, bool released)
+uint64_t kbtp_session_end(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
+                          uint32_t usage, bool released)
 {
     struct kbtp_session *session = &all->sessions[index];
+    uint64_t next = released ? KBTP_SESSION_FREE : KBTP_SESSION_RETAINED;
+    uint64_t step = (UINT64_C(1) << KBTP_SESSION_STATE_BITS) + next - KBTP_SESSION_ENDING;
     mem_store64(m, &session->usage, released ? 0 : usage);
-    mem_store_release64(m, &session->state, released ? KBTP_SESSION_FREE : KBTP_SESSION_RETAINED);
+    return mem_fetch_add64(m, &session->state, step) + step;
+}
+
+bool kbtp_session_expire(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
+                         uint64_t retention)
+{
+    uint64_t ending = with_state(retention, KBTP_SESSION_ENDING);
+    return mem_cas64(m, &all->sessions[index].state, retention, ending) == retention;
 }

@@ -4,6 +4,7 @@
  * handle range and quota, and whether a connection serves it now.
  *
  *   FREE -> ACTIVE -> ENDING -> RETAINED (or FREE, after RELEASE) -> ACTIVE ...
+ *                                        -> ENDING (the retention time is over) -> FREE
  *
  * Invariants:
  *   - at most one connection serves a session, and no request of an earlier connection can still
@@ -36,9 +37,18 @@ struct kbtp_grant {
     uint32_t first_entry; /* filled in by kbtp_sessions_init() */
 };
 
+/* The state is in the low octet of its word; above it endings are counted, so that each has a
+ * name. */
+#define KBTP_SESSION_STATE_BITS 8
+static inline enum kbtp_session_state kbtp_session_state_in(uint64_t word)
+{
+    return (enum kbtp_session_state)(word & ((1u << KBTP_SESSION_STATE_BITS) - 1));
+}
+const char *kbtp_session_state_name(uint64_t word);
+
 /* In shared memory. */
 struct kbtp_session {
-    mem64 state; /* enum kbtp_session_state */
+    mem64 state; /* see above */
     mem64 id[2]; /* Initiator ID, unless it is known; changed under the lock only */
     mem64 usage; /* blocks, while RETAINED; an ACTIVE session's is its worker's */
 };
@@ -72,8 +82,19 @@ int kbtp_session_open(struct mem *m, const struct kbtp_sessions *all,
 /* Its connection has failed or said GOODBYE, but is not drained yet. */
 void kbtp_session_ending(struct mem *m, const struct kbtp_sessions *all, uint32_t index);
 
-/* Nothing of its connection can take effect any more. RELEASE: nothing is bound either. */
-void kbtp_session_end(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
-                      uint32_t usage, bool released);
+/*
+ * Nothing of its connection can take effect any more. RELEASE: nothing is bound either. Returns
+ * what names this retention.
+ */
+uint64_t kbtp_session_end(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
+                          uint32_t usage, bool released);
+
+/*
+ * The retention time is over (I-33). True when the session is still, or was never anything else
+ * than, RETAINED as `retention` names it: it is ENDING now, and the caller frees what it has bound
+ * and then calls kbtp_session_end() with RELEASE. Until then its quota is reserved.
+ */
+bool kbtp_session_expire(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
+                         uint64_t retention);
 
 #endif

@@ -59,6 +59,15 @@ static bool config_is_legal(const struct kbtp_target_config *config)
            config->session_count >= 1;
 }
 
+/* A block in one RDMA Write, every message in one Send, a receive per credit and one more. */
+static bool device_is_enough(const struct kbtp_target_config *config, const struct rdma_caps *caps)
+{
+    return config->block_size <= caps->max_message &&
+           KBTP_REQUEST_MAX_OCTETS + (uint64_t)config->max_inline <= caps->max_message &&
+           KBTP_HELLO_ACK_OCTETS <= caps->max_message &&
+           config->request_credits + 1 <= caps->max_queue;
+}
+
 static int init_ring(struct kbtp_target *target, struct mem *m,
                      const struct kbtp_target_memory *memory)
 {
@@ -99,8 +108,7 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
         return -EINVAL;
     *target = (struct kbtp_target){.config = *config};
     rdma_caps(cpu->rdma, &target->caps);
-    if (config->block_size > target->caps.max_message ||
-        config->request_credits + 1 > target->caps.max_queue)
+    if (!device_is_enough(config, &target->caps))
         return -EINVAL;
     int64_t entries =
         kbtp_sessions_init(cpu->mem, &target->sessions, memory->sessions, memory->grants,

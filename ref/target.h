@@ -35,6 +35,8 @@ struct kbtp_target_config {
     uint32_t max_connections; /* per worker */
     uint32_t staging;         /* blocks per worker that STOREs by RDMA Read use (I-25): 1 or more */
     uint32_t session_count;
+    uint64_t retention_ns;     /* a session without a connection is kept so long; 0: for ever. Each
+                                  worker's device needs a timer per session */
     uint32_t first_ticket;     /* 0 in the draft; tests begin elsewhere */
     uint16_t first_generation; /* of every handle; 0: random ones, as a target does (I-11) */
     bool addr_le;
@@ -73,8 +75,9 @@ void kbtp_target_layout(const struct kbtp_target_config *config, uint32_t handle
 
 /*
  * Fills everything and registers the pool through cpu->rdma. Nobody else may look yet. Returns 0,
- * -EINVAL when a number is outside its range, more than the device can (a block in one message, a
- * receive per credit and one more), or a place is misaligned, or what registering returned.
+ * -EINVAL when a number is outside its range or more than the device can (a block or the largest
+ * request in one message, a receive per credit and one more), or a place is misaligned, or what
+ * registering returned.
  */
 int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
                      const struct kbtp_target_config *config,

@@ -41,7 +41,9 @@ void kbtp_worker_memory(const struct kbtp_target *target, struct kbtp_worker_mem
     size_t per_connection =
         sizeof(struct kbtp_connection) + requests * sizeof(struct kbtp_request) +
         round_up(requests * sizeof(uint16_t), 8) + round_up(requests * sizeof(uint32_t), 8);
+    size_t retentions = config->retention_ns != 0 ? config->session_count : 0;
     memory->private_octets = sizeof(struct kbtp_worker) + config->max_connections * per_connection +
+                             retentions * sizeof(struct kbtp_retention) +
                              config->block_count * sizeof(struct kbtp_deferred_free) +
                              round_up(config->staging, 8);
     memory->buffer_octets =
@@ -82,14 +84,17 @@ static void lay_out(struct kbtp_worker *w, char *memory, uint8_t *buffers)
 {
     const struct kbtp_target_config *config = &w->target->config;
     w->connections = carve(&memory, config->max_connections * sizeof *w->connections);
+    if (config->retention_ns != 0)
+        w->retentions = carve(&memory, config->session_count * sizeof *w->retentions);
     for (uint32_t i = 0; i < config->max_connections; i++) {
         struct kbtp_connection *c = &w->connections[i];
         carve_connection(w, c, &memory);
         c->receives = buffers + i * buffers_of_connection(w->target);
-        c->sends = (struct kbtp_sends){.slots = c->receives + w->requests * w->receive_octets,
-                                       .slot_octets = KBTP_HELLO_ACK_OCTETS,
-                                       .depth = w->send_depth,
-                                       .max_inline = connection_config(w).max_inline};
+        c->sends =
+            (struct kbtp_sends){.slots = c->receives + w->requests * (size_t)w->receive_octets,
+                                .slot_octets = KBTP_HELLO_ACK_OCTETS,
+                                .depth = w->send_depth,
+                                .max_inline = connection_config(w).max_inline};
     }
     w->deferred = (struct kbtp_deferred){
         .frees = carve(&memory, config->block_count * sizeof(struct kbtp_deferred_free)),
@@ -170,7 +175,7 @@ static void accept_request(struct kbtp_worker *w, const struct kbtp_cpu *cpu, ui
 void kbtp_connection_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                          struct kbtp_connection *c)
 {
-    if (c->state != KBTP_CONNECTION_OPEN && c->state != KBTP_CONNECTION_READY)
+    if (!kbtp_connection_serves(c) && c->state != KBTP_CONNECTION_LAST)
         return;
     c->state = KBTP_CONNECTION_ENDING;
     if (c->has_session)
@@ -194,8 +199,12 @@ static void finish(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbt
     assert(c->loads_count == 0);
     if (!kbtp_requests_reclaim(w, cpu, c))
         return;
-    if (c->has_session)
-        kbtp_session_end(cpu->mem, &w->target->sessions, c->session, c->usage, c->released);
+    if (c->has_session) {
+        uint64_t retention =
+            kbtp_session_end(cpu->mem, &w->target->sessions, c->session, c->usage, c->released);
+        if (!c->released)
+            kbtp_retain(w, cpu, c->session, retention);
+    }
     forget(w, cpu, c);
 }
 
@@ -216,7 +225,7 @@ static void load_is_over(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 static void received(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
                      const struct rdma_wc *wc)
 {
-    if (c->state != KBTP_CONNECTION_OPEN && c->state != KBTP_CONNECTION_READY)
+    if (!kbtp_connection_serves(c))
         return; /* it came before the end, but was not seen in time */
     if ((wc->flags & RDMA_WC_WRITE_IMM) ||
         !kbtp_request_received(w, cpu, c, kbtp_wr_detail(wc->wr_id), wc->length))
@@ -248,6 +257,10 @@ static void happened(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 {
     if (event->kind == RDMA_EVENT_REQUEST) {
         accept_request(w, cpu, event->conn);
+        return;
+    }
+    if (event->kind == RDMA_EVENT_TIMER) {
+        kbtp_retention_expired(w, cpu, event->conn);
         return;
     }
     if (event->conn >= w->target->config.max_connections)
@@ -295,11 +308,12 @@ int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uin
         return taken;
     for (uint32_t i = 0; i < worker->target->config.max_connections; i++) {
         struct kbtp_connection *c = &worker->connections[i];
-        if (c->state == KBTP_CONNECTION_OPEN || c->state == KBTP_CONNECTION_READY)
+        if (kbtp_connection_serves(c))
             kbtp_requests_advance(worker, cpu, c);
         else if (c->state == KBTP_CONNECTION_DRAINED)
             finish(worker, cpu, c);
     }
+    kbtp_retentions_advance(worker, cpu);
     if (worker->deferred.count != 0)
         kbtp_ring_retry_all(cpu->mem, &worker->target->pool.ring, &worker->deferred);
     return taken;
@@ -308,6 +322,7 @@ int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uin
 void kbtp_worker_stop(struct kbtp_worker *worker, const struct kbtp_cpu *cpu)
 {
     worker->stopping = 1;
+    kbtp_retentions_stop(worker, cpu);
     for (uint32_t i = 0; i < worker->target->config.max_connections; i++)
         kbtp_connection_end(worker, cpu, &worker->connections[i]);
 }
@@ -317,7 +332,7 @@ bool kbtp_worker_idle(const struct kbtp_worker *worker)
     for (uint32_t i = 0; i < worker->target->config.max_connections; i++)
         if (worker->connections[i].state != KBTP_CONNECTION_UNUSED)
             return false;
-    return worker->deferred.count == 0;
+    return worker->deferred.count == 0 && kbtp_retentions_releases(worker) == 0;
 }
 
 /* ---- looking ----------------------------------------------------------------------------- */
@@ -340,7 +355,8 @@ static void look_at_connection(const struct kbtp_worker *w, const struct kbtp_co
 
 void kbtp_worker_look(const struct kbtp_worker *worker, struct kbtp_worker_look *look)
 {
-    *look = (struct kbtp_worker_look){.deferred = worker->deferred.count};
+    *look = (struct kbtp_worker_look){.deferred = worker->deferred.count,
+                                      .releases = kbtp_retentions_releases(worker)};
     for (uint32_t i = 0; i < worker->target->config.max_connections; i++)
         if (worker->connections[i].state != KBTP_CONNECTION_UNUSED)
             look_at_connection(worker, &worker->connections[i], look);

@@ -58,6 +58,7 @@ enum kbtp_connection_state {
     KBTP_CONNECTION_UNUSED,
     KBTP_CONNECTION_OPEN,  /* accepted; HELLO has not been answered */
     KBTP_CONNECTION_READY, /* has a session */
+    KBTP_CONNECTION_LAST,  /* a last message is on its way: what came behind takes no effect */
     KBTP_CONNECTION_ENDING,
     KBTP_CONNECTION_DRAINED, /* gives back what its requests had taken */
 };
@@ -79,8 +80,26 @@ struct kbtp_connection {
 _Static_assert(sizeof(struct kbtp_connection) == sizeof(struct kbtp_sends) + 4 * 8 + 8 * 4,
                "padding");
 
+/*
+ * A session that this worker has ended last: how long it is kept (draft: "a retention time of its
+ * choosing"; I-33).
+ */
+enum kbtp_retention_stage {
+    KBTP_RETENTION_NONE,
+    KBTP_RETENTION_BEGINS,  /* its timer, which has its number, could not be armed yet */
+    KBTP_RETENTION_LASTS,   /* armed */
+    KBTP_RETENTION_RELEASE, /* over: what is bound is freed, entry after entry */
+};
+
+struct kbtp_retention {
+    uint64_t name; /* what kbtp_session_end() returned */
+    uint32_t stage;
+    uint32_t next; /* RELEASE: the handle of its range to look at */
+};
+
 struct kbtp_worker {
     const struct kbtp_target *target;
+    struct kbtp_retention *retentions;   /* one per session; NULL: for ever */
     struct kbtp_connection *connections; /* by the device's number */
     struct kbtp_deferred deferred;
     uint8_t *staging; /* blocks */
@@ -98,6 +117,12 @@ static inline struct kbtp_request *kbtp_nth_request(const struct kbtp_worker *w,
                                                     const struct kbtp_connection *c, uint32_t n)
 {
     return &c->requests[c->order[(c->order_first + n) % w->requests]];
+}
+
+/* Requests of this connection are received and take effect. */
+static inline bool kbtp_connection_serves(const struct kbtp_connection *c)
+{
+    return c->state == KBTP_CONNECTION_OPEN || c->state == KBTP_CONNECTION_READY;
 }
 
 static inline uint32_t kbtp_connection_number(const struct kbtp_worker *w,
@@ -135,6 +160,23 @@ void kbtp_session_request(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 /* Frees the next handle of the session; true when none is left. */
 bool kbtp_release_next(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
                        struct kbtp_request *request);
+
+/* ---- ref/retention.c: sessions without a connection -------------------------------------- */
+
+/* Frees what handle `n` of a session's range is bound to; false: nothing. */
+bool kbtp_release_handle(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t session,
+                         uint32_t n);
+/* Session `session` is RETAINED from now on. */
+void kbtp_retain(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t session,
+                 uint64_t name);
+/* Its timer has expired. */
+void kbtp_retention_expired(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t session);
+/* Moves all on; in each poll. */
+void kbtp_retentions_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu);
+/* How many are being released. */
+uint32_t kbtp_retentions_releases(const struct kbtp_worker *w);
+/* No timer expires any more: what is RETAINED stays so. */
+void kbtp_retentions_stop(struct kbtp_worker *w, const struct kbtp_cpu *cpu);
 
 /* ---- ref/answer.c ------------------------------------------------------------------------ */
 

@@ -251,7 +251,11 @@ int sim_device_cut(struct rdma *handle, uint32_t conn)
 
 void sim_device_host_dies(struct rdma *handle)
 {
-    rnic_host_dies(handle_of(handle));
+    const struct sim_handle *dying = handle_of(handle);
+    struct sim_rnics *rnics = dying->w->rnics;
+    for (uint32_t i = 0; i < rnics->handles_count; i++)
+        if (rnics->handles[i]->rnic == dying->rnic)
+            rnic_host_dies(rnics->handles[i]);
     rnic_direct_settle(handle_of(handle)->w);
 }
 

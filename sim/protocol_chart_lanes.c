@@ -41,14 +41,10 @@ static void describe_pins(uint64_t pins, char *out, size_t size)
 
 static void describe_session(const char *at, char *out, size_t size)
 {
-    static const char *const states[] = {[KBTP_SESSION_FREE] = "free",
-                                         [KBTP_SESSION_ACTIVE] = "active",
-                                         [KBTP_SESSION_ENDING] = "ending",
-                                         [KBTP_SESSION_RETAINED] = "retained"};
     uint64_t state = sim_ring_counter_value(at + offsetof(struct kbtp_session, state));
     out[0] = '\0';
-    sim_kind_say(out, size, "%s", state < 4 ? states[state] : "?");
-    if (state == KBTP_SESSION_RETAINED)
+    sim_kind_say(out, size, "%s", kbtp_session_state_name(state));
+    if (kbtp_session_state_in(state) == KBTP_SESSION_RETAINED)
         sim_kind_say(out, size, ", uses %u",
                      (uint32_t)sim_ring_counter_value(at + offsetof(struct kbtp_session, usage)));
 }

@@ -122,9 +122,37 @@ static void pins_wrote(struct sim_world *w, const struct sim_write *write, uint3
         sim_reach(w, PROTOCOL_REACH_STORE_WAITS_FOR_LOAD);
 }
 
+/* The initiator whose session's state `at` is, or SIM_NOBODY. */
+static uint32_t session_at(const struct sim_world *w, const char *at)
+{
+    const struct kbtp_sessions *all = &protocol_world_of(w)->target->sessions;
+    for (uint32_t i = 0; i < all->count; i++)
+        if (at == (const char *)&all->sessions[i].state)
+            return i;
+    return SIM_NOBODY;
+}
+
+/* Its retention ends when nobody but the target wants that: then it is released. */
+static void session_wrote(struct sim_world *w, const struct sim_write *write, uint32_t initiator)
+{
+    struct sim_wire_ghost *ghost = sim_protocol_of(w)->wire[initiator];
+    uint64_t old, new;
+    memcpy(&old, write->old, 8);
+    memcpy(&new, write->at, 8);
+    bool expires = kbtp_session_state_in(old) == KBTP_SESSION_RETAINED &&
+                   kbtp_session_state_in(new) == KBTP_SESSION_ENDING;
+    if (old == new || (!expires && !ghost->expired))
+        return; /* a swap that failed; or it was no retention that ended */
+    sim_ghost_write(w, ghost, sizeof *ghost);
+    ghost->expired = expires;
+    if (expires)
+        sim_reach(w, PROTOCOL_REACH_RETENTION_ENDED);
+}
+
 void protocol_wrote(struct sim_world *w, const struct sim_write *write)
 {
     struct sim_protocol_world *p = sim_protocol_of(w);
+    uint32_t session = session_at(w, write->at);
     const char *slot = sim_ring_slot_at(&p->ring, write->at);
     const char *entry = sim_ring_entry_at(&p->ring, write->at);
     uint32_t pinned = sim_protocol_pins(p, write->at);
@@ -138,6 +166,8 @@ void protocol_wrote(struct sim_world *w, const struct sim_write *write)
         head_wrote(w, write);
     else if (pinned != RING_NO_BLOCK)
         pins_wrote(w, write, pinned);
+    else if (session != SIM_NOBODY)
+        session_wrote(w, write, session);
 }
 
 /* ---- the wire ---------------------------------------------------------------------------- */

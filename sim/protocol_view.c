@@ -58,7 +58,7 @@ bool sim_protocol_usage(const struct sim_world *w, uint32_t initiator, uint32_t 
             return true;
     struct mem direct = {.sim = NULL};
     const struct kbtp_session *session = &p->target->sessions.sessions[initiator];
-    if (mem_load64(&direct, &session->state) != KBTP_SESSION_RETAINED)
+    if (kbtp_session_state_in(mem_load64(&direct, &session->state)) != KBTP_SESSION_RETAINED)
         return false;
     *usage = (uint32_t)mem_load64(&direct, &session->usage);
     return true;

@@ -35,6 +35,7 @@ const char *const sim_protocol_reach_names[] = {
     [PROTOCOL_REACH_HELLO_HELD] = "hello-held",
     [PROTOCOL_REACH_REQUEST_DROPPED] = "request-dropped",
     [PROTOCOL_REACH_WORKER_RECLAIMS] = "worker-reclaims",
+    [PROTOCOL_REACH_RETENTION_ENDED] = "retention-ended",
 };
 _Static_assert(PROTOCOL_REACH_COUNT <= SIM_MAX_REACH, "SIM_MAX_REACH");
 
@@ -55,6 +56,8 @@ static void describe_target(const struct sim_scenario *s, char *out, size_t size
         sim_kind_say(out, size, "; at most %u connection%s lost", p->losses, plural(p->losses));
     if (p->stops != 0)
         sim_kind_say(out, size, "; at most %u initiator%s stopped", p->stops, plural(p->stops));
+    if (p->retention_ends)
+        sim_kind_say(out, size, "; retention ends");
 }
 
 static void describe_initiator(const struct sim_protocol_part *p, unsigned index, char *out,
@@ -201,10 +204,6 @@ void sim_protocol_describe_octets(const struct sim_world *w, const char *at, uin
 static bool describe_session(const struct sim_world *w, const struct sim_access *access,
                              char *place, char *value, size_t size)
 {
-    static const char *const states[] = {[KBTP_SESSION_FREE] = "free",
-                                         [KBTP_SESSION_ACTIVE] = "active",
-                                         [KBTP_SESSION_ENDING] = "ending",
-                                         [KBTP_SESSION_RETAINED] = "retained"};
     const struct kbtp_session *sessions = protocol_world_of(w)->target->sessions.sessions;
     uint32_t initiators = sim_protocol_of(w)->initiators;
     const char *at = access->at, *first = (const char *)sessions;
@@ -215,8 +214,7 @@ static bool describe_session(const struct sim_world *w, const struct sim_access 
     const char *name = w->scenario->protocol.initiators[number].name;
     if (field == offsetof(struct kbtp_session, state)) {
         sim_kind_say(place, size, "%s's session", name);
-        sim_kind_say(value, size, "%s",
-                     access->value < sizeof states / sizeof *states ? states[access->value] : "?");
+        sim_kind_say(value, size, "%s", kbtp_session_state_name(access->value));
     } else if (field == offsetof(struct kbtp_session, usage)) {
         sim_kind_say(place, size, "%s's usage", name);
         sim_kind_say(value, size, "usage %u", (uint32_t)access->value);

@@ -21,10 +21,10 @@ static bool worker_is_busy(const struct sim_world *w, uint32_t worker, char *why
 {
     struct kbtp_worker_look look;
     kbtp_worker_look(protocol_worker_of(w, worker), &look);
-    if (look.requests == 0 && look.deferred == 0 && look.loads == 0)
+    if (look.requests == 0 && look.deferred == 0 && look.loads == 0 && look.releases == 0)
         return false;
-    snprintf(why, size, "%s has %u requests, %u deferred frees and %u loads open",
-             w->agents[worker].name, look.requests, look.deferred, look.loads);
+    snprintf(why, size, "%s has %u requests, %u deferred frees, %u loads and %u releases open",
+             w->agents[worker].name, look.requests, look.deferred, look.loads, look.releases);
     return true;
 }
 
@@ -230,6 +230,7 @@ static int attach_worker(struct sim_world *w, uint32_t worker, uint32_t rnic)
                                      .max_sge = 1,
                                      .reads = MAX_READS,
                                      .cqs = 1,
+                                     .timers = part->retention_ends ? part->initiators_count : 0,
                                      .never_disconnects = never_ends(part)};
     return sim_rnic_attach(w, worker, rnic, &limits);
 }
@@ -350,6 +351,7 @@ static struct kbtp_target_config target_config(const struct sim_scenario *s)
         .max_connections = most_connections(part),
         .staging = 1,
         .session_count = part->initiators_count,
+        .retention_ns = part->retention_ends ? 1 : 0,
         .first_ticket = s->first_ticket,
         .first_generation = (uint16_t)s->first_generation,
         .addr_le = s->addr_le,

@@ -41,6 +41,7 @@ enum sim_protocol_reach {
     PROTOCOL_REACH_HELLO_HELD,
     PROTOCOL_REACH_REQUEST_DROPPED,
     PROTOCOL_REACH_WORKER_RECLAIMS,
+    PROTOCOL_REACH_RETENTION_ENDED,
     PROTOCOL_REACH_COUNT,
 };
 
@@ -71,7 +72,8 @@ struct sim_wire_ghost {
     uint8_t releasing;    /* GOODBYE with RELEASE was sent */
     uint8_t bound;        /* entries of its range that are VALID */
     uint8_t link;         /* on which its session was begun last */
-    uint8_t zero[3];
+    uint8_t expired;      /* its retention has ended; it is not free again yet */
+    uint8_t zero[2];
     struct sim_open_request open[]; /* room for `credits` + 1 */
 };
 

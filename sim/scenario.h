@@ -146,6 +146,7 @@ struct sim_protocol_part {
     uint32_t losses;     /* connections that may be lost: 0 to SIM_MAX_LOSSES */
     uint32_t stops;      /* initiators that may stop for good: 0 to SIM_MAX_STOPS */
     bool connected;      /* all sessions are there at the start */
+    bool retention_ends; /* a session without a connection may be released at any time */
     struct sim_worker *workers;
     unsigned workers_count; /* 1 to SIM_MAX_WORKERS */
     struct sim_initiator *initiators;

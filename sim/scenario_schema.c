@@ -151,6 +151,7 @@ static const cyaml_schema_field_t protocol_fields[] = {
     STRING(sim_raw_scenario, losses, OPTIONAL),
     STRING(sim_raw_scenario, stops, OPTIONAL),
     CHOICE(sim_raw_scenario, connected, booleans),
+    CHOICE(sim_raw_scenario, retention_ends, booleans),
     LAST_FIELDS,
 };
 const cyaml_schema_value_t sim_protocol_schema = {

@@ -85,6 +85,7 @@ struct sim_raw_scenario {
     char *losses;
     char *stops;
     int *connected;
+    int *retention_ends;
     struct sim_raw_named *workers;
     unsigned workers_count;
     struct sim_raw_initiator *initiators;

@@ -3,11 +3,11 @@
 #include "sim/check.h"
 #include "sim/protocol_world.h"
 
-/* Has the owner of the entry asked for this change? */
+/* Has the owner of the entry asked for this change, or stayed away for too long? */
 static bool is_asked_for(const struct sim_protocol_world *p, uint32_t number, uint8_t opcode)
 {
     const struct sim_wire_ghost *ghost = p->wire[sim_protocol_owner(p, number)];
-    if (ghost->releasing && opcode == KBTP_OP_FREE)
+    if ((ghost->releasing || ghost->expired) && opcode == KBTP_OP_FREE)
         return true;
     for (uint32_t i = 0; i < ghost->open_count; i++)
         if (ghost->open[i].entry == number && ghost->open[i].opcode == opcode)

@@ -334,7 +334,9 @@ static int destroy(struct rdma *r, uint32_t conn)
 
 static int timer(struct rdma *r, uint32_t id, uint64_t delay_ns)
 {
-    (void)r, (void)id, (void)delay_ns;
+    if (id >= LOOP_TIMERS)
+        return -EINVAL;
+    loop_self(r)->timers[id] = delay_ns;
     return 0;
 }
 
@@ -405,6 +407,16 @@ struct rdma *loop_handle(struct loop *loop)
 void loop_cut(struct rdma *r, uint32_t conn)
 {
     loop_end_both(loop_self(r), conn, -ECONNRESET);
+}
+
+bool loop_expire(struct rdma *r, uint32_t id)
+{
+    struct loop_handle *h = loop_self(r);
+    if (id >= LOOP_TIMERS || h->timers[id] == 0)
+        return false;
+    h->timers[id] = 0;
+    tell(h, RDMA_EVENT_TIMER, id, 0);
+    return true;
 }
 
 static void progress_all(struct loop_handle *h)

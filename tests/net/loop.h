@@ -21,6 +21,7 @@
 #define LOOP_CQ 4096u
 #define LOOP_REGIONS 256u
 #define LOOP_EVENTS 64u
+#define LOOP_TIMERS 32u
 #define LOOP_SGES 4u
 #define LOOP_INLINE 256u
 #define LOOP_MESSAGE (1u << 30)
@@ -74,7 +75,8 @@ struct loop_handle {
     uint32_t cq_first, cq_count, cq_depth, cqs;
     struct rdma_event events[LOOP_EVENTS];
     uint32_t events_first, events_count;
-    uint32_t held; /* 1 << enum rdma_op: not executed yet */
+    uint64_t timers[LOOP_TIMERS]; /* armed with, ns; they expire in loop_expire() only */
+    uint32_t held;                /* 1 << enum rdma_op: not executed yet */
     bool completions_held;
     bool overflowed;
 };
@@ -111,6 +113,8 @@ void loop_cut(struct rdma *r, uint32_t conn);
 void loop_hold(struct rdma *r, uint32_t operations);
 /* Work requests of this handle are executed, but their completions are not raised. */
 void loop_hold_completions(struct rdma *r, bool held);
+/* Timer `id` expires; false: it is not armed. */
+bool loop_expire(struct rdma *r, uint32_t id);
 /* What is left: regions, connections, completion queues. */
 uint32_t loop_regions(const struct loop *loop);
 uint32_t loop_connections(const struct loop *loop);

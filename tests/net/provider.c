@@ -66,7 +66,7 @@ static uint32_t nobody_knows(void)
 }
 
 const struct provider providers[PROVIDERS] = {
-    {"loop", open_loop, close_loop, handle_of_loop, loop_cut, left_in_loop, &loop},
-    {"simulated RNIC", open_device, close_device, handle_of_device, cut_in_device, nobody_knows,
-     NULL},
+    {"loop", open_loop, close_loop, handle_of_loop, loop_cut, loop_expire, left_in_loop, &loop},
+    {"simulated RNIC", open_device, close_device, handle_of_device, cut_in_device,
+     sim_device_expire, nobody_knows, NULL},
 };

@@ -15,6 +15,7 @@ struct provider {
     struct rdma *(*handle)(void); /* up to 8 */
     /* The connection is lost at both ends. */
     void (*cut)(struct rdma *r, uint32_t conn);
+    bool (*expire)(struct rdma *r, uint32_t id); /* a timer; false: it is not armed */
     /* Regions, connections and completion queues in use; 0 when it cannot be told. */
     uint32_t (*left)(void);
     struct loop *loop; /* with its knobs, or NULL */

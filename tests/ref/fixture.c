@@ -90,6 +90,11 @@ bool holds(uint32_t i, uint8_t octet, uint32_t length)
 
 /* ---- looking ----------------------------------------------------------------------------- */
 
+enum kbtp_session_state state_of(uint32_t session)
+{
+    return kbtp_session_state_in(mem_load64(&pair.mem, &pair.memory.sessions[session].state));
+}
+
 uint32_t usage_of(uint32_t session)
 {
     uint32_t usage;

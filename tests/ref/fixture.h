@@ -37,6 +37,7 @@ void fill(uint32_t i, uint8_t octet);
 /* The buffer has exactly `length` of these octets. */
 bool holds(uint32_t i, uint8_t octet, uint32_t length);
 
+enum kbtp_session_state state_of(uint32_t session);
 /* Blocks of a session, as its worker counts them; UINT32_MAX when no connection serves it. */
 uint32_t usage_of(uint32_t session);
 /* Sums over both workers. */

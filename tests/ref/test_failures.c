@@ -174,7 +174,7 @@ static void expect_recovery(void)
         CU_ASSERT_EQUAL(pair_goodbye(&pair, i, true), 0);
     pair_settle(&pair);
     for (uint32_t i = 0; i < 3; i++) {
-        CU_ASSERT_EQUAL(mem_load64(&pair.mem, &pair.memory.sessions[i].state), KBTP_SESSION_FREE);
+        CU_ASSERT_EQUAL(state_of(i), KBTP_SESSION_FREE);
         CU_ASSERT_EQUAL(mem_load64(&pair.mem, &pair.memory.sessions[i].usage), 0);
     }
     for (uint32_t block = 0; block < 16; block++)

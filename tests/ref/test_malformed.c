@@ -372,6 +372,53 @@ static void more_requests_than_credits(void)
     }
 }
 
+static void send_in_version_2(struct kbtp_message message)
+{
+    uint8_t octets[PEER_OCTETS];
+    int length = kbtp_wire_encode(&message, false, octets, sizeof octets);
+    CU_ASSERT_FATAL(length > 0);
+    octets[0] = 2;
+    CU_ASSERT_EQUAL(peer_send(&peer, octets, (uint32_t)length), 0);
+}
+
+/* I-30, I-47: behind a message that ends the connection nothing takes effect, though it may be
+ * there already. */
+static void nothing_behind_the_last_message(void)
+{
+    struct kbtp_message hello = peer_hello(ID, 4);
+    struct kbtp_message load = peer_request(KBTP_OP_LOAD, 1, 0x4000, 0);
+    struct kbtp_message store = peer_request(KBTP_OP_ALLOC_STORE, 2, 0x4000, 0);
+    struct kbtp_message other = peer_request(KBTP_OP_FREE, 3, 0x4000, 0);
+    struct kbtp_message stranger = peer_hello(ID, 0); /* without a credit: refused */
+    open_peer();
+    const struct kbtp_message *const before_hello[] = {&load, &stranger, NULL};
+    for (uint32_t i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL_FATAL(peer_connect(&peer, "target"), 0);
+        settle();
+        if (before_hello[i]) {
+            CU_ASSERT_EQUAL(peer_send_message(&peer, before_hello[i]), 0);
+        } else {
+            send_in_version_2(other);
+        }
+        CU_ASSERT_EQUAL(peer_send_message(&peer, &hello), 0);
+        CU_ASSERT_EQUAL(peer_send_message(&peer, &store), 0);
+        settle();
+        expect(i == 0 ? KBTP_OP_COMPLETION : KBTP_OP_HELLO_ACK, KBTP_STATUS_MALFORMED);
+        expect_nothing();
+        CU_ASSERT_EQUAL(peer.state, PEER_DOWN);
+        CU_ASSERT_EQUAL(state_of(ID - 1), KBTP_SESSION_FREE);
+    }
+    say_hello();
+    send_in_version_2(other);
+    CU_ASSERT_EQUAL(peer_send_message(&peer, &store), 0);
+    settle();
+    expect(KBTP_OP_COMPLETION, KBTP_STATUS_MALFORMED);
+    expect_nothing();
+    CU_ASSERT_EQUAL(state_of(ID - 1), KBTP_SESSION_RETAINED);
+    CU_ASSERT_EQUAL(mem_load64(&pair.mem, &pair.memory.sessions[ID - 1].usage), 0);
+    close_peer();
+}
+
 int main(void)
 {
     static const struct test tests[] = {
@@ -386,6 +433,7 @@ int main(void)
         {"what ends a session", what_ends_a_session},
         {"too long", too_long},
         {"more requests than credits", more_requests_than_credits},
+        {"nothing behind the last message", nothing_behind_the_last_message},
     };
     return run_over_providers("ref/malformed", tests, sizeof tests / sizeof *tests, PROVIDERS);
 }

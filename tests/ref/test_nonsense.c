@@ -169,7 +169,13 @@ static void messages_that_make_no_sense(void)
         struct kbtp_message stray = completion(unknown[i], KBTP_STATUS_OK);
         nonsense(octets, encode(&stray, octets));
     }
+    answer.completion.data_length = 65; /* the buffer has 64 */
     uint32_t length = encode(&answer, octets);
+    nonsense(octets, length);
+    answer.completion.data_length = UINT32_MAX;
+    nonsense(octets, encode(&answer, octets));
+    answer.completion.data_length = 64;
+    encode(&answer, octets);
     nonsense(octets, length - 1); /* truncated */
     nonsense(octets, KBTP_HEADER_OCTETS);
     nonsense(octets, 0);
@@ -286,6 +292,9 @@ static void bad_configurations(void)
     }
     struct rdma_caps caps;
     rdma_caps(cpu.rdma, &caps);
+    config = plain_config();
+    config.max_inline = caps.max_message - KBTP_REQUEST_MAX_OCTETS + 1;
+    CU_ASSERT_EQUAL(kbtp_initiator_init(&none, &cpu, &config, NULL, NULL), -EINVAL);
     config = plain_config();
     for (config.depth = caps.max_queue; config.depth <= 4096; config.depth++)
         CU_ASSERT_EQUAL(kbtp_initiator_init(&none, &cpu, &config, NULL, NULL), -EINVAL);

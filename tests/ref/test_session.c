@@ -32,11 +32,6 @@ static int why(uint32_t i)
     return kbtp_initiator_why(pair.initiators[i].initiator);
 }
 
-static uint64_t state_of(uint32_t session)
-{
-    return mem_load64(&pair.mem, &pair.memory.sessions[session].state);
-}
-
 /* ---- what HELLO_ACK says ----------------------------------------------------------------- */
 
 /* R-SESS-02, -15 to -18, -28, R-QUOTA-01, R-COMP-06: each has its own range and quota, and no

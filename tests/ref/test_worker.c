@@ -189,8 +189,7 @@ static void stopping(void)
     CU_ASSERT_EQUAL(outcome.cookie, 5);
     for (uint32_t i = 0; i < 3; i++) {
         CU_ASSERT(pair_is_down(&pair, i));
-        CU_ASSERT_EQUAL(mem_load64(&pair.mem, &pair.memory.sessions[i].state),
-                        KBTP_SESSION_RETAINED);
+        CU_ASSERT_EQUAL(state_of(i), KBTP_SESSION_RETAINED);
         CU_ASSERT_EQUAL(mem_load64(&pair.mem, &pair.memory.sessions[i].usage), i == 0);
         CU_ASSERT_EQUAL(pair_connect(&pair, i), -ECONNREFUSED);
     }

@@ -284,7 +284,7 @@ static void test_loss(void)
     CU_ASSERT_PTR_NOT_NULL(find(chart, "is asked for a connection by X"));
     CU_ASSERT_PTR_NOT_NULL(find(chart, "takes HELLO of X"));
     CU_ASSERT_PTR_NOT_NULL(find(chart, "takes HELLO_ACK OK"));
-    check_kind(chart, "drains X's session: ending", CHART_WRITE, "ending");
+    check_kind(chart, "atomic on X's session: ending", CHART_BOTH, "ending");
     for (uint32_t i = 0; i < chart->rows_count; i++)
         CU_ASSERT_PTR_NULL(strstr(chart->rows[i].text, "its peer"));
     run_free(run);

@@ -220,6 +220,42 @@ static void host_dies(void)
     pair_ends(b, -ECONNRESET, 2);
 }
 
+/* A host is all handles on its RNIC. */
+static void a_host_is_all_its_handles(void)
+{
+    const struct sim_device_config config = {.hosts = 2, .rnic.bits = SIM_RNIC_BITS};
+    const struct sim_rnic_limits here = {0}, there = {.host = 1};
+    struct sim_device *device = sim_device_open(&config);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(device);
+    struct rdma *listener = sim_device_handle(device, &there);
+    struct rdma *handles[2] = {sim_device_handle(device, &here), sim_device_handle(device, &here)};
+    struct rdma_conn_config conn = {.send_depth = 1, .recv_depth = 1, .max_sge = 1};
+    struct rdma_event event;
+    uint32_t number;
+    CU_ASSERT_EQUAL(rdma_listen(listener, "there"), 0);
+    CU_ASSERT_EQUAL(rdma_cq_create(listener, 8, &conn.cq), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t cq = conn.cq;
+        CU_ASSERT_EQUAL(rdma_cq_create(handles[i], 8, &conn.cq), 0);
+        CU_ASSERT_EQUAL(rdma_connect(handles[i], "there", &conn, NULL, 0, NULL, 0, &number), 0);
+        conn.cq = cq;
+        CU_ASSERT_EQUAL_FATAL(rdma_event(listener, &event), 1);
+        CU_ASSERT_EQUAL(rdma_accept(listener, event.conn, &conn, NULL, 0, NULL, 0), 0);
+        CU_ASSERT_EQUAL(rdma_event(listener, &event), 1);
+        CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_CONNECTED);
+    }
+    sim_device_host_dies(handles[0]);
+    uint32_t lost = 0, drained = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        CU_ASSERT_EQUAL(rdma_event(listener, &event), 1);
+        lost += event.kind == RDMA_EVENT_DISCONNECTED && event.error == -ECONNRESET;
+        drained += event.kind == RDMA_EVENT_DRAINED;
+    }
+    CU_ASSERT_EQUAL(lost, 2);
+    CU_ASSERT_EQUAL(drained, 2);
+    sim_device_close(device);
+}
+
 /* As many connections, one after the other, as anybody likes. */
 static void connections_one_after_the_other(void)
 {
@@ -451,6 +487,7 @@ int main(void)
         {"completions before the end", all_completions_before_the_end},
         {"cut", all_cut},
         {"a host dies", all_host_dies},
+        {"a host is all its handles", a_host_is_all_its_handles},
         {"one after the other", all_connections_one_after_the_other},
         {"regions", all_regions},
         {"base Tagged Offsets", base_is_told},

@@ -56,6 +56,7 @@ static uint64_t random_mask(uint64_t *state, unsigned kind)
     }
 }
 
+/* R-RING-09 */
 static void masked_sum_is_that_of_the_rfc(void)
 {
     uint64_t state = 1;
@@ -229,6 +230,7 @@ static int start_taker(pthread_t *thread, struct taker *taker, int number)
     return error;
 }
 
+/* R-RING-16, -31 */
 static void two_threads_get_every_ticket_once(void)
 {
     static struct taker takers[2];

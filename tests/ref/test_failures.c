@@ -158,7 +158,7 @@ static void get_down(uint32_t i)
     CU_ASSERT_EQUAL(kbtp_initiator_outstanding(pair.initiators[i].initiator), 0);
 }
 
-/* No block is lost, and none is bound or used in the end. */
+/* R-RING-26, R-QUOTA-18: no block is lost, and none is bound or used in the end. */
 static void expect_recovery(void)
 {
     for (uint32_t i = 0; i < 3; i++)
@@ -233,7 +233,7 @@ static bool try(const struct failing_plan *wanted)
 
 /* ---- tests ------------------------------------------------------------------------------- */
 
-/* The plan that injects nothing: all goes well, and all calls are counted. */
+/* R-RDMAP-05: the plan that injects nothing: all goes well, and all calls are counted. */
 static void nothing_fails(void)
 {
     const struct failing_plan none = {0};

@@ -8,7 +8,7 @@
 
 /* ---- what it sends ----------------------------------------------------------------------- */
 
-/* R-SESS-01, -03 to -05, -07, -08, -10, -35, -37, R-HDR-02: HELLO comes first, and nothing more
+/* R-SESS-01, -03 to -05, -07, -08, -10, -35, R-HDR-02, -06, -08: HELLO comes first, and nothing more
  * before HELLO_ACK. */
 static void hello(void)
 {
@@ -39,7 +39,7 @@ static void hello(void)
     close_ends();
 }
 
-/* R-HDR-04, -06, -08, -09, ADDR_LE as the target wants it. */
+/* R-HDR-04, -06, -08, -09, R-DESC-04, R-LE-01, -02, -06: ADDR_LE as the target wants it. */
 static void requests(void)
 {
     struct kbtp_initiator_config config = plain_config();
@@ -74,7 +74,8 @@ static void requests(void)
     }
 }
 
-/* What it refuses to send (I-43, I-44); the session goes on. */
+/* R-GEN-05, R-HDR-08, R-DESC-07, R-SESS-29, -37: what it refuses to send (I-43, I-44); the session
+ * goes on. */
 static void refused_requests(void)
 {
     static const struct {
@@ -113,7 +114,7 @@ static void refused_requests(void)
 }
 
 /* R-QUOTA-04: bound and outstanding together; a unit is back when FREE completed or the store was
- * refused. */
+ * refused. R-COMP-08: the COMPLETION of the FREE has a Data Length and a Block Offset. */
 static void the_quota_is_not_exceeded(void)
 {
     struct kbtp_initiator_config config = plain_config();
@@ -141,7 +142,7 @@ static void the_quota_is_not_exceeded(void)
     close_ends();
 }
 
-/* I-35: a lost ALLOC_STORE counts as bound, until the caller says that it is not. */
+/* I-35, R-QUOTA-04: a lost ALLOC_STORE counts as bound, until the caller says that it is not. */
 static void a_lost_store_counts_until_the_caller_knows(void)
 {
     struct kbtp_initiator_config config = plain_config();
@@ -165,7 +166,7 @@ static void a_lost_store_counts_until_the_caller_knows(void)
 }
 
 /* R-SESS-35: as many as there are credits, one more when an outcome was told, in whatever order the
- * completions come (R-COMP-08: the fields of a FREE mean nothing). */
+ * completions come. */
 static void completions_in_any_order(void)
 {
     struct kbtp_initiator_config config = plain_config();
@@ -190,7 +191,7 @@ static void completions_in_any_order(void)
     close_ends();
 }
 
-/* R-SESS-30, I-34: GOODBYE, and the target's disconnection is its answer. */
+/* R-OPC-09, I-34: GOODBYE, and the target's disconnection is its answer. */
 static void goodbye(void)
 {
     struct kbtp_initiator_config config = plain_config();

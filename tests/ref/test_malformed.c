@@ -135,7 +135,7 @@ static void no_header(void)
     close_peer();
 }
 
-/* R-SESS-02, -04, -06, I-47: HELLO_ACK MALFORMED with a body of zeros, and the end. */
+/* R-SESS-02, -04, -06, R-OPC-01, I-47: HELLO_ACK MALFORMED with a body of zeros, and the end. */
 static void hello_refused(const uint8_t *octets, uint32_t length)
 {
     static const struct kbtp_hello_ack zeros;
@@ -171,7 +171,7 @@ static void bad_hellos(void)
     close_peer();
 }
 
-/* I-47, R-SESS-35: anything else before HELLO is answered once, and the end. */
+/* I-47: anything else before HELLO is answered once, and the end. */
 static void requests_before_hello(void)
 {
     static const uint8_t opcodes[] = {
@@ -193,7 +193,7 @@ static void requests_before_hello(void)
 
 /* ---- in a session ------------------------------------------------------------------------ */
 
-/* I-30, I-44: answered, and the session goes on. */
+/* I-30, I-44, R-ST-09, R-IANA-01: answered, and the session goes on. */
 static void unknown_and_misplaced_opcodes(void)
 {
     open_peer();
@@ -216,7 +216,8 @@ static void unknown_and_misplaced_opcodes(void)
     close_peer();
 }
 
-/* Lengths that disagree: too short, trailing octets, INLINE that says something else (I-30). */
+/* Lengths that disagree: too short, trailing octets, INLINE that says something else (I-30).
+ * R-OPC-03 to -06, -09, R-DESC-08, R-ST-09 */
 static void wrong_lengths(void)
 {
     static const struct {
@@ -260,7 +261,7 @@ static void wrong_lengths(void)
     close_peer();
 }
 
-/* I-31: what cannot be parsed is MALFORMED, whatever else is wrong. I-29: without a parsed STag a
+/* I-31, R-ST-09: what cannot be parsed is MALFORMED, whatever else is wrong. I-29: without a parsed STag a
  * plain message. */
 static void malformed_comes_first(void)
 {
@@ -277,7 +278,7 @@ static void malformed_comes_first(void)
     close_peer();
 }
 
-/* I-28, R-COMP-04: RECORD is not granted, so the Completion Descriptor is read over. */
+/* I-28, R-COMP-04, R-RDMAP-07: RECORD is not granted, so the Completion Descriptor is read over. */
 static void records_are_not_written(void)
 {
     open_peer();
@@ -310,8 +311,8 @@ static void the_rest_is_ignored(void)
     close_peer();
 }
 
-/* I-47: a second HELLO, and I-30: another Version, are answered; then the connection ends, and the
- * session is retained. */
+/* I-47: a second HELLO, and I-30: another Version (R-HDR-02), are answered; then the connection ends,
+ * and the session is retained. */
 static void what_ends_a_session(void)
 {
     uint8_t octets[PEER_OCTETS] = {0};

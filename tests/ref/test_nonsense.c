@@ -42,7 +42,7 @@ static uint32_t encode(const struct kbtp_message *message, uint8_t octets[PEER_O
 
 /* ---- instead of a good HELLO_ACK --------------------------------------------------------- */
 
-/* R-SESS-06: what the target says is what the caller is told. */
+/* What the target says is what the caller is told. */
 static void refusals(void)
 {
     static const uint16_t statuses[] = {KBTP_STATUS_NO_SPACE, KBTP_STATUS_MALFORMED,
@@ -57,6 +57,7 @@ static void refusals(void)
     close_ends();
 }
 
+/* R-HDR-02 */
 static void bad_first_answers(void)
 {
     static const struct {

@@ -81,7 +81,7 @@ static void expect_next(uint32_t i, uint64_t cookie, enum kbtp_status status)
 
 /* ---- behind a STORE whose data is not there ---------------------------------------------- */
 
-/* R-VAL-01: the LOAD of another handle writes at once and completes in turn (I-41). */
+/* R-VAL-01, R-RDMAP-05: the LOAD of another handle writes at once and completes in turn (I-41). */
 static void a_load_overtakes_a_store_but_completes_after_it(void)
 {
     open_prepared();
@@ -103,7 +103,7 @@ static void a_load_overtakes_a_store_but_completes_after_it(void)
     close_pair();
 }
 
-/* R-VAL-01, I-40: the LOAD of the same handle sees what was stored. */
+/* R-VAL-01, R-DESC-02, I-40: the LOAD of the same handle sees what was stored. */
 static void a_load_of_the_same_handle_waits(void)
 {
     open_prepared();
@@ -122,7 +122,7 @@ static void a_load_of_the_same_handle_waits(void)
     close_pair();
 }
 
-/* Nothing that others can see comes before the effect of an earlier request; I-05: the ticket of an
+/* R-VAL-01: nothing that others can see comes before the effect of an earlier request; I-05: the ticket of an
  * ALLOC_STORE is not held up by data of others. */
 static void effects_are_in_order(void)
 {
@@ -199,7 +199,7 @@ static void staging_is_waited_for(void)
 
 /* ---- while a LOAD is in progress --------------------------------------------------------- */
 
-/* I-40: a STORE and a LOAD of one block exclude each other. */
+/* R-RDMAP-05, I-40: a STORE and a LOAD of one block exclude each other. */
 static void a_store_waits_for_loads_and_stops_new_ones(void)
 {
     open_prepared();
@@ -257,7 +257,7 @@ static void a_freed_block_comes_back_after_its_loads(void)
     close_pair();
 }
 
-/* The same when the data is long there: it is the completion of the Write that counts. */
+/* R-LOAD-07: the same when the data is long there: it is the completion of the Write that counts. */
 static void a_pin_lasts_until_the_write_completes(void)
 {
     open_prepared();

@@ -63,8 +63,8 @@ static void a_writer_stops_new_readers(void)
 
 /* ---- every order of steps ---------------------------------------------------------------- */
 
-/* Two readers (pin, and unpin when it was taken) and one FREE, step by step in every order:
- * exactly one of them returns the block, and only when no reader has it. */
+/* R-RING-26, -27: two readers (pin, and unpin when it was taken) and one FREE, step by step in every
+ * order: exactly one of them returns the block, and only when no reader has it. */
 static void exactly_one_returns_the_block(void)
 {
     uint32_t orders = 0;
@@ -237,7 +237,7 @@ static void *loader(void *unused)
     return NULL;
 }
 
-/* R-LOAD-07: a pinned block has the octets of its Generation, and no block is lost. */
+/* R-LOAD-07, R-RING-26: a pinned block has the octets of its Generation, and no block is lost. */
 static void loads_race_with_frees(void)
 {
     pthread_t threads[2];

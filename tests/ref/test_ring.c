@@ -82,7 +82,7 @@ static uint64_t counter_at(uint32_t ticket, unsigned n, bool unmasked)
     return (uint64_t)ticket << 32 | (unmasked ? 0 : slot_number << 4);
 }
 
-/* A counter's octets are in the order of this machine (R-RING-10). */
+/* A counter's octets are in the order of this machine. */
 static uint64_t counter_in(const mem64 *place)
 {
     uint64_t value;
@@ -281,7 +281,7 @@ static void is_overwritten(struct fixture *f, uint32_t k, uint32_t sequence, uin
     memcpy((uint8_t *)&f->places + (image - f->image), image, 16);
 }
 
-/* R-RING-05, -07, -08, -09, -14, -16: the table of the draft's Examples. */
+/* R-RING-05, -07 to -10, -14, -16, R-EX-03: the table of the draft's Examples. */
 static void the_counter_table_of_the_draft(void)
 {
     static const struct {
@@ -328,7 +328,7 @@ static unsigned wrong_fetch_adds(unsigned n, bool unmasked, uint32_t ticket, uin
     return wrong;
 }
 
-/* R-RING-05, -07, -08, -09, -31, -32: no slot is needed to count in a ring of 2^28 of them. */
+/* R-RING-05, -07 to -10, -31, -32, R-IB-02: no slot is needed to count in a ring of 2^28 of them. */
 static void the_counters_of_every_n(void)
 {
     for (unsigned n = 1; n <= 28; n++) {
@@ -353,7 +353,7 @@ static void the_counters_of_every_n(void)
     }
 }
 
-/* R-RING-05, -09, -16, -22, -31: from 300 tickets before the wrap to 300 behind it. */
+/* R-RING-05, -09, -16, -22, -31, R-IB-03: from 300 tickets before the wrap to 300 behind it. */
 static void real_rings_cross_the_ring_end_and_the_ticket_wrap(void)
 {
     static struct fixture f;
@@ -437,7 +437,7 @@ static void init_refuses_a_misaligned_place(void)
     }
 }
 
-/* R-RING-04: all ones is no block, but what lies behind the F-th is not looked at. */
+/* R-RING-04, R-POOL-04: all ones is no block, but what lies behind the F-th is not looked at. */
 static void init_refuses_all_ones_as_a_block(void)
 {
     for (uint32_t block_count = 1; block_count <= 4; block_count++) {
@@ -502,7 +502,8 @@ static void a_slot_serves_its_own_ticket_only(void)
     }
 }
 
-/* R-RING-23, -24, -27, -30: the draft's example of a shared ring; its block 100 is block 0 here. */
+/* R-RING-23, -24, -27, -30, R-EX-04: the draft's example of a shared ring; its block 100 is block
+ * 0 here. */
 static void a_free_of_an_unconsumed_slot_is_deferred(void)
 {
     struct fixture f;

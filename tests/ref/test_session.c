@@ -34,8 +34,7 @@ static int why(uint32_t i)
 
 /* ---- what HELLO_ACK says ----------------------------------------------------------------- */
 
-/* R-SESS-02, -15 to -18, -28, R-QUOTA-01, R-COMP-06: each has its own range and quota, and no
- * feature. */
+/* R-SESS-02, -16 to -18, -28, R-QUOTA-01: each has its own range and quota, and no feature. */
 static void each_gets_its_own(void)
 {
     open_pair();
@@ -54,7 +53,7 @@ static void each_gets_its_own(void)
     close_pair();
 }
 
-/* What a configuration may say. R-QUOTA-02: the quotas together are at most F. */
+/* What a configuration may say. R-QUOTA-02, R-OPER-02: the quotas together are at most F. */
 static void bad_grants_are_refused(void)
 {
     static const struct {
@@ -87,7 +86,7 @@ static void bad_grants_are_refused(void)
     }
 }
 
-/* I-11: where the Generations begin nobody knows, but never at 0, and not twice in the same way. */
+/* I-11, R-TBL-06: where the Generations begin nobody knows, but never at 0, and not twice in the same way. */
 static void first_generations_differ(void)
 {
     struct pair_config config = pair_defaults();
@@ -108,7 +107,8 @@ static void first_generations_differ(void)
 
 /* ---- known and unknown initiators -------------------------------------------------------- */
 
-/* An ID that no grant knows takes a free one, and finds it again; others are refused: NO_SPACE. */
+/* R-SESS-15: an ID that no grant knows takes a free one, and finds it again; others are refused:
+ * NO_SPACE. */
 static void unknown_initiators_take_free_grants(void)
 {
     struct pair_config config = unchecked_config();
@@ -148,6 +148,7 @@ static void unknown_initiators_take_free_grants(void)
     close_pair();
 }
 
+/* R-SESS-28 */
 static void known_initiators_get_their_own(void)
 {
     struct pair_config config = pair_defaults();
@@ -159,7 +160,7 @@ static void known_initiators_get_their_own(void)
     close_pair();
 }
 
-/* R-SESS-14, I-16: INTERNAL, and the first one keeps working. */
+/* I-16: INTERNAL, and the first one keeps working. Wrong peer: R-SESS-14. */
 static void an_active_id_is_rejected(void)
 {
     struct pair_config config = pair_defaults();
@@ -255,7 +256,7 @@ static void release_frees_all(void)
     close_pair();
 }
 
-/* I-01 and RELEASE: the blocks come back when the LOADs of others are over. */
+/* I-01, R-LOAD-07, R-SESS-31: the blocks come back when the LOADs of others are over. */
 static void release_while_others_load(void)
 {
     struct pair_config config = unchecked_config();
@@ -286,7 +287,7 @@ static void release_while_others_load(void)
     close_pair();
 }
 
-/* I-34: GOODBYE comes after all requests before it; no completion of its own. */
+/* I-34, R-SESS-30, -31: GOODBYE comes after all requests before it; no completion of its own. */
 static void goodbye_waits_for_requests(void)
 {
     struct pair_config config = pair_defaults();

@@ -71,7 +71,8 @@ static void refused(uint8_t opcode, uint32_t n, uint32_t length, uint16_t flags,
 
 /* ---- one fault --------------------------------------------------------------------------- */
 
-/* R-ST-01, R-VAL-03, -04, R-STORE-03, R-ALLOC-01, R-FREE-01: nothing is disclosed (I-45). */
+/* R-ST-01, R-SEC-05: nothing is disclosed (I-45). Wrong peer: R-VAL-03, -04, R-STORE-03, R-ALLOC-01,
+ * R-FREE-01. */
 static void handles_out_of_range(void)
 {
     static const uint8_t opcodes[] = {KBTP_OP_LOAD, KBTP_OP_STORE, KBTP_OP_ALLOC_STORE,
@@ -95,7 +96,7 @@ static void handles_out_of_range(void)
     close_pair();
 }
 
-/* R-ST-02, R-VAL-07, R-ALLOC-09 */
+/* R-ST-02, R-ALLOC-09, R-HDR-05. Wrong peer: R-VAL-07. */
 static void stale_generations(void)
 {
     static const uint16_t wrong[] = {1, 3, 0x8000};
@@ -111,7 +112,7 @@ static void stale_generations(void)
     close_pair();
 }
 
-/* R-ST-03, R-LOAD-02, R-STORE-01, R-FREE-01 */
+/* R-ST-03, R-STORE-01. Wrong peer: R-LOAD-02, R-FREE-01. */
 static void unbound_handles(void)
 {
     open_prepared();
@@ -126,7 +127,7 @@ static void unbound_handles(void)
     close_pair();
 }
 
-/* R-ST-04, R-ALLOC-02 */
+/* R-ST-04. Wrong peer: R-ALLOC-02. */
 static void bound_handles(void)
 {
     open_prepared();
@@ -137,7 +138,7 @@ static void bound_handles(void)
     close_pair();
 }
 
-/* R-ST-06, -07, R-STORE-02, R-LOAD-03 */
+/* R-ST-06, -07, R-STORE-02, R-FLAG-02, R-GEN-06. Wrong peer: R-LOAD-03. */
 static void sealed_and_not(void)
 {
     open_prepared();
@@ -148,7 +149,8 @@ static void sealed_and_not(void)
     close_pair();
 }
 
-/* R-ST-08, R-VAL-05, -06, R-LOAD-05, I-43: above Block Size, Max Inline, and the buffer. */
+/* R-ST-08, I-43: above Block Size, Max Inline, and the buffer. Wrong peer: R-VAL-05, -06,
+ * R-LOAD-05. */
 static void too_large(void)
 {
     open_prepared();
@@ -178,7 +180,7 @@ static void too_large_inline(void)
     close_pair();
 }
 
-/* R-ST-05, R-QUOTA-01, -03, -05, -16: exactly at the limit, and back with each FREE. */
+/* R-ST-05, R-QUOTA-01, -03, -05, -16, -18, R-SEC-06: exactly at the limit, and back with each FREE. */
 static void quota(void)
 {
     struct pair_config config = pair_defaults();
@@ -203,7 +205,7 @@ static void quota(void)
     close_pair();
 }
 
-/* R-QUOTA-08: all quotas together are all blocks. */
+/* R-QUOTA-08, R-OPER-02, R-POOL-01, -04, R-RING-26, -27: all quotas together are all blocks. */
 static void all_blocks_can_be_had(void)
 {
     struct pair_config config = pair_defaults();

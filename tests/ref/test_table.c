@@ -51,6 +51,7 @@ static bool memory_is(const struct fixture *f, uint32_t index, const uint8_t oct
     return memcmp(f->memory, expected, sizeof expected) == 0;
 }
 
+/* R-TBL-01, -03, -11 */
 static void init_starts_with_the_given_generations(void)
 {
     for (int addr_le = 0; addr_le <= 1; addr_le++) {
@@ -67,6 +68,7 @@ static void init_starts_with_the_given_generations(void)
     }
 }
 
+/* R-TBL-06, -11 */
 static void init_refuses_generation_zero(void)
 {
     for (uint32_t zero = 0; zero < ENTRIES; zero++) {
@@ -91,6 +93,7 @@ static void init_refuses_a_misaligned_place(void)
     }
 }
 
+/* R-TBL-01 to -05, R-FREE-02, R-LE-04, -05 */
 static void bind_and_unbind_write_the_octets_of_the_draft(void)
 {
     const uint64_t block_offset = 0x0123456789abcdefu;
@@ -118,6 +121,7 @@ static void bind_and_unbind_write_the_octets_of_the_draft(void)
     }
 }
 
+/* R-TBL-06, -07, R-ALLOC-06, R-FREE-02 */
 static void generation_65535_is_followed_by_1(void)
 {
     static const uint16_t generations[ENTRIES] = {65535, 65534, 65533, 1};
@@ -139,6 +143,7 @@ static unsigned generation_of(const struct fixture *f, uint32_t index)
     return (unsigned)octets[2] << 8 | octets[3];
 }
 
+/* R-TBL-06, -07 */
 static void a_cycle_of_65535_binds_and_unbinds(void)
 {
     struct fixture f;
@@ -215,6 +220,7 @@ static void pool_free_without_room_does_nothing(void)
     CU_ASSERT_EQUAL(memcmp(&f.entries[0], octets, sizeof octets), 0);
 }
 
+/* R-FREE-02, -03, R-RING-22 */
 static void pool_free_unbinds_and_returns_the_block(void)
 {
     struct pool_fixture f;

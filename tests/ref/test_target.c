@@ -33,9 +33,7 @@ static struct kbtp_outcome load_foreign(uint32_t n, uint32_t length, uint16_t fl
     return pair_do(&pair, 1, &load);
 }
 
-/*
- * R-LOAD-01, -04, -06, R-ALLOC-04, -07, R-FREE-02, R-STORE-04, R-SESS-29, R-COMP-01, -02, R-ST-00
- */
+/* R-LOAD-01, -04, -06, R-ALLOC-04, -07, R-FREE-02, R-SESS-29, R-COMP-01, -02, R-ST-00, R-GEN-03 */
 static void a_block_moves_end_to_end(void)
 {
     open_pair();
@@ -64,7 +62,7 @@ static void a_block_moves_end_to_end(void)
 }
 
 /* I-45: STORE and ALLOC_STORE say what the entry says, FREE length 0 and the old offset. R-HDR-05,
- * R-STORE-08 */
+ * R-STORE-05, -08, R-TBL-03 to -05, R-FREE-02 */
 static void completions_say_what_the_entry_says(void)
 {
     open_pair();
@@ -89,7 +87,7 @@ static void completions_say_what_the_entry_says(void)
     close_pair();
 }
 
-/* R-ALLOC-06, R-FREE-02: each bind and unbind is one step, and 0xffff is followed by 1. */
+/* R-ALLOC-06, R-FREE-02, R-TBL-06, -07: each bind and unbind is one step, and 0xffff is followed by 1. */
 static void generations_skip_zero(void)
 {
     struct pair_config config = pair_defaults();
@@ -124,8 +122,8 @@ static void the_right_generation_passes(void)
     close_pair();
 }
 
-/* R-STORE-04, -05, R-LOAD-04: exactly the octets named, from the block's start; the others, of this
- * block and of all blocks, stay. */
+/* R-STORE-04, -05, R-LOAD-04, R-DESC-03, R-FLAG-01, R-POOL-02: exactly the octets named, from the
+ * block's start; the others, of this block and of all blocks, stay. */
 static void exactly_the_octets_move(void)
 {
     static const uint32_t lengths[] = {1, 7, 8, 31, 32, 33, 63, 64};
@@ -165,7 +163,7 @@ static void load_buffers_may_be_larger(void)
     close_pair();
 }
 
-/* R-LOAD-03: ALLOW_UNSEALED lets an unsealed block be loaded, and a sealed one as well. */
+/* R-LOAD-03, R-FLAG-02, -05: ALLOW_UNSEALED lets an unsealed block be loaded, and a sealed one as well. */
 static void unsealed_blocks_are_loaded_when_allowed(void)
 {
     open_pair();
@@ -208,8 +206,8 @@ static void nothing_moves_for_zero_octets(void)
     close_pair();
 }
 
-/* R-SESS-16, -17: the target says which order address fields are in; both ways all works, and
- * entries and slots are in that order, too. */
+/* R-SESS-17, R-LE-01, -02, -04 to -06, R-POOL-03, R-TBL-01: the target says which order address
+ * fields are in; both ways all works, and entries and slots are in that order, too. */
 static void addresses_may_be_little_endian(void)
 {
     for (int addr_le = 0; addr_le < 2; addr_le++) {
@@ -263,7 +261,7 @@ static bool invalidates(uint8_t opcode, uint32_t n, uint16_t flags, enum kbtp_st
     return outcome.error == -ECONNRESET;
 }
 
-/* I-29, R-COMP-01: on every outcome of a request that has an STag, and of no other. */
+/* I-29, R-COMP-01, R-FLAG-04, -06, R-RDMAP-04: on every outcome of a request that has an STag, and of no other. */
 static void completions_invalidate_when_asked(void)
 {
     struct pair_config config = pair_defaults();

@@ -128,11 +128,6 @@ struct vector {
     struct kbtp_message message;
 };
 
-/*
- * Shown: R-GEN-04, R-HDR-01, R-LE-01, R-LE-02, R-LE-03, R-LE-05, R-DESC-01, R-DESC-04, R-DESC-05,
- * R-DESC-06, R-OPC-01 to R-OPC-09, R-SESS-07, R-SESS-16, R-SESS-19, R-SESS-20, R-SESS-23,
- * R-COMP-07.
- */
 static const struct vector vectors[] = {
     {HEADER_FIELDS "Requested Features 2;Completion Credits 2;Initiator ID 16;",
      "01 01 0000 " IDS_NONE "f00d 4142 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf",
@@ -246,6 +241,8 @@ static size_t field_at(const struct vector *v, size_t at, char name[40])
     return begin;
 }
 
+/* R-GEN-04, R-HDR-01, R-LE-01 to -03, -05, R-DESC-01, -04 to -06, R-OPC-01 to -09, R-SESS-07, -16,
+ * -19, -20, -23, R-COMP-07 */
 static void vectors_encode_and_decode(void)
 {
     for (size_t i = 0; i < 2 * VECTORS; i++) {
@@ -326,7 +323,7 @@ static void example_of_completion(void)
 
 /* ---- structures in memory -------------------------------------------------------------------- */
 
-/* R-COMP-03, R-LE-05 */
+/* R-LE-05 */
 static void record_octets(void)
 {
     const struct kbtp_record record = {.request_id = 0x0102030405060708u,
@@ -558,7 +555,7 @@ static void too_small_a_place(void)
 
 /* ---- what is tolerated ----------------------------------------------------------------------- */
 
-/* R-FLAG-07, R-HDR-08: bits without a meaning change nothing, and are kept. */
+/* R-FLAG-07: bits without a meaning change nothing, and are kept. */
 static void unknown_flags_are_kept(void)
 {
     for (size_t i = 0; i < VECTORS; i++) {
@@ -610,7 +607,7 @@ static void reserved_is_ignored_and_written_as_zero(void)
     }
 }
 
-/* R-SESS-06, I-47: 32 octets of body that mean nothing. */
+/* I-47: 32 octets of body that mean nothing. */
 static void hello_ack_with_an_error(void)
 {
     struct kbtp_message m = vectors[5].message; /* with all descriptors */

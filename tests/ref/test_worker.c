@@ -7,7 +7,7 @@
 
 /* ---- pipelines --------------------------------------------------------------------------- */
 
-/* R-VAL-01: on one handle without waiting; each sees what those before it did. */
+/* R-VAL-01, R-GEN-01: on one handle without waiting; each sees what those before it did. */
 static void requests_of_one_handle_follow_each_other(void)
 {
     open_pair();
@@ -125,7 +125,7 @@ static void short_queues(void)
 
 /* ---- several workers --------------------------------------------------------------------- */
 
-/* What one worker stores the other loads, and what one frees the other hands out. */
+/* R-QUOTA-08, R-RING-26, -27: what one worker stores the other loads, and what one frees the other hands out. */
 static void two_workers_share_a_pool(void)
 {
     struct pair_config config = pair_defaults();

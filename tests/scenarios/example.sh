@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The draft's example: exhaustively ok under every memory model, size and order of DMA pieces, and a
+# The draft's example (R-EX-04): exhaustively ok under every memory model, size and order of DMA pieces, and a
 # free is deferred in each; what a violation prints can be replayed.
 set -eu
 scenario=$SOURCE/scenarios/races/deferred-free.yaml

@@ -8,8 +8,8 @@
 
 /* ---- what it sends ----------------------------------------------------------------------- */
 
-/* R-SESS-01, -03 to -05, -07, -08, -10, -35, R-HDR-02, -06, -08: HELLO comes first, and nothing more
- * before HELLO_ACK. */
+/* R-SESS-01, -03 to -05, -07, -08, -10, -35, R-HDR-02, -06, -08: HELLO comes first, and nothing
+ * more before HELLO_ACK. */
 static void hello(void)
 {
     struct kbtp_initiator_config config = plain_config();

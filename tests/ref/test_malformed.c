@@ -261,8 +261,8 @@ static void wrong_lengths(void)
     close_peer();
 }
 
-/* I-31, R-ST-09: what cannot be parsed is MALFORMED, whatever else is wrong. I-29: without a parsed STag a
- * plain message. */
+/* I-31, R-ST-09: what cannot be parsed is MALFORMED, whatever else is wrong. I-29: without a parsed
+ * STag a plain message. */
 static void malformed_comes_first(void)
 {
     open_peer();
@@ -311,8 +311,8 @@ static void the_rest_is_ignored(void)
     close_peer();
 }
 
-/* I-47: a second HELLO, and I-30: another Version (R-HDR-02), are answered; then the connection ends,
- * and the session is retained. */
+/* I-47: a second HELLO, and I-30: another Version (R-HDR-02), are answered; then the connection
+ * ends, and the session is retained. */
 static void what_ends_a_session(void)
 {
     uint8_t octets[PEER_OCTETS] = {0};

@@ -122,8 +122,8 @@ static void a_load_of_the_same_handle_waits(void)
     close_pair();
 }
 
-/* R-VAL-01: nothing that others can see comes before the effect of an earlier request; I-05: the ticket of an
- * ALLOC_STORE is not held up by data of others. */
+/* R-VAL-01: nothing that others can see comes before the effect of an earlier request; I-05: the
+ * ticket of an ALLOC_STORE is not held up by data of others. */
 static void effects_are_in_order(void)
 {
     open_prepared();
@@ -257,7 +257,7 @@ static void a_freed_block_comes_back_after_its_loads(void)
     close_pair();
 }
 
-/* R-LOAD-07: the same when the data is long there: it is the completion of the Write that counts. */
+/* R-LOAD-07: the same when the data is long there; it is the Write's completion that counts. */
 static void a_pin_lasts_until_the_write_completes(void)
 {
     open_prepared();

@@ -63,8 +63,8 @@ static void a_writer_stops_new_readers(void)
 
 /* ---- every order of steps ---------------------------------------------------------------- */
 
-/* R-RING-26, -27: two readers (pin, and unpin when it was taken) and one FREE, step by step in every
- * order: exactly one of them returns the block, and only when no reader has it. */
+/* R-RING-26, -27: two readers (pin, and unpin when it was taken) and one FREE, step by step in
+ * every order: exactly one of them returns the block, and only when no reader has it. */
 static void exactly_one_returns_the_block(void)
 {
     uint32_t orders = 0;

@@ -328,7 +328,8 @@ static unsigned wrong_fetch_adds(unsigned n, bool unmasked, uint32_t ticket, uin
     return wrong;
 }
 
-/* R-RING-05, -07 to -10, -31, -32, R-IB-02: no slot is needed to count in a ring of 2^28 of them. */
+/* R-RING-05, -07 to -10, -31, -32, R-IB-02: no slot is needed to count in a ring of 2^28
+ * of them. */
 static void the_counters_of_every_n(void)
 {
     for (unsigned n = 1; n <= 28; n++) {

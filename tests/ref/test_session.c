@@ -86,7 +86,8 @@ static void bad_grants_are_refused(void)
     }
 }
 
-/* I-11, R-TBL-06: where the Generations begin nobody knows, but never at 0, and not twice in the same way. */
+/* I-11, R-TBL-06: where the Generations begin nobody knows, but never at 0, and not twice in the
+ * same way. */
 static void first_generations_differ(void)
 {
     struct pair_config config = pair_defaults();

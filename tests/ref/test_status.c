@@ -71,8 +71,8 @@ static void refused(uint8_t opcode, uint32_t n, uint32_t length, uint16_t flags,
 
 /* ---- one fault --------------------------------------------------------------------------- */
 
-/* R-ST-01, R-SEC-05: nothing is disclosed (I-45). Wrong peer: R-VAL-03, -04, R-STORE-03, R-ALLOC-01,
- * R-FREE-01. */
+/* R-ST-01, R-SEC-05: nothing is disclosed (I-45). Wrong peer: R-VAL-03, -04, R-STORE-03,
+ * R-ALLOC-01, R-FREE-01. */
 static void handles_out_of_range(void)
 {
     static const uint8_t opcodes[] = {KBTP_OP_LOAD, KBTP_OP_STORE, KBTP_OP_ALLOC_STORE,
@@ -180,7 +180,8 @@ static void too_large_inline(void)
     close_pair();
 }
 
-/* R-ST-05, R-QUOTA-01, -03, -05, -16, -18, R-SEC-06: exactly at the limit, and back with each FREE. */
+/* R-ST-05, R-QUOTA-01, -03, -05, -16, -18, R-SEC-06: exactly at the limit, and back with each
+ * FREE. */
 static void quota(void)
 {
     struct pair_config config = pair_defaults();

@@ -87,7 +87,8 @@ static void completions_say_what_the_entry_says(void)
     close_pair();
 }
 
-/* R-ALLOC-06, R-FREE-02, R-TBL-06, -07: each bind and unbind is one step, and 0xffff is followed by 1. */
+/* R-ALLOC-06, R-FREE-02, R-TBL-06, -07: each bind and unbind is one step, and 0xffff is followed by
+ * 1. */
 static void generations_skip_zero(void)
 {
     struct pair_config config = pair_defaults();
@@ -163,7 +164,8 @@ static void load_buffers_may_be_larger(void)
     close_pair();
 }
 
-/* R-LOAD-03, R-FLAG-02, -05: ALLOW_UNSEALED lets an unsealed block be loaded, and a sealed one as well. */
+/* R-LOAD-03, R-FLAG-02, -05: ALLOW_UNSEALED lets an unsealed block be loaded, and a sealed one as
+ * well. */
 static void unsealed_blocks_are_loaded_when_allowed(void)
 {
     open_pair();
@@ -261,7 +263,8 @@ static bool invalidates(uint8_t opcode, uint32_t n, uint16_t flags, enum kbtp_st
     return outcome.error == -ECONNRESET;
 }
 
-/* I-29, R-COMP-01, R-FLAG-04, -06, R-RDMAP-04: on every outcome of a request that has an STag, and of no other. */
+/* I-29, R-COMP-01, R-FLAG-04, -06, R-RDMAP-04: on every outcome of a request that has an STag, and
+ * of no other. */
 static void completions_invalidate_when_asked(void)
 {
     struct pair_config config = pair_defaults();

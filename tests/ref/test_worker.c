@@ -125,7 +125,8 @@ static void short_queues(void)
 
 /* ---- several workers --------------------------------------------------------------------- */
 
-/* R-QUOTA-08, R-RING-26, -27: what one worker stores the other loads, and what one frees the other hands out. */
+/* R-QUOTA-08, R-RING-26, -27: what one worker stores the other loads, and what one frees the other
+ * hands out. */
 static void two_workers_share_a_pool(void)
 {
     struct pair_config config = pair_defaults();

@@ -30,7 +30,8 @@ static uint32_t time_passes(uint32_t session)
     return armed;
 }
 
-/* As RELEASE: all that is bound is freed, once, and only of this session; the quota is free. */
+/* R-SESS-34: as RELEASE, all that is bound is freed, once, and only of this session; the quota is
+ * free. */
 static void what_nobody_comes_back_to_is_freed(void)
 {
     struct pair_config config = keeps_for_a_while();
@@ -56,8 +57,8 @@ static void what_nobody_comes_back_to_is_freed(void)
     close_pair();
 }
 
-/* A connection in time finds everything as it was; the timer of an earlier retention, at whichever
- * worker, ends nothing then, and nothing later. */
+/* R-SESS-33: a connection in time finds everything as it was; the timer of an earlier retention, at
+ * whichever worker, ends nothing then, and nothing later. */
 static void whoever_comes_in_time_finds_all(void)
 {
     struct pair_config config = keeps_for_a_while();

@@ -22,7 +22,7 @@
 #define UNSET (-1)
 #define ENOUGH_STATES 100000u /* to speak of octets a state */
 #define LEAST_MEMORY (UINT64_C(4) << 20)
-#define ERROR_OCTETS 640u /* a scenario's may list all that it can reach */
+#define ERROR_OCTETS 1000u /* a list of all events fits */
 
 static const char usage[] =
     "usage: kbtp explore SCENARIO [OPTIONS]\n"

@@ -225,7 +225,7 @@ static int replay(struct run *run)
 
 static int with_trace(const char *path, const struct replay_options *o, struct sim_trace *trace)
 {
-    char error[640];
+    char error[1000];
     struct sim_scenario *scenario =
         sim_scenario_parse(trace->scenario_name, trace->scenario_text, strlen(trace->scenario_text),
                            error, sizeof error);

@@ -5,43 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ref/sends.h"
+#include "ref/initiator_state.h"
 
 #define MAX_DEPTH 4096u
 #define BATCH 16u
 #define RECEIVE_OCTETS KBTP_TO_INITIATOR_MAX_OCTETS
-
-/* A request without outcome; its place's number is the low half of the Request ID. */
-struct pending {
-    uint64_t request_id;
-    uint64_t cookie;
-    uint64_t handle;
-    uint32_t opcode; /* 0: the place is free */
-    uint32_t length; /* octets that it may bring or take */
-};
-
-struct kbtp_initiator {
-    const char *address;
-    struct pending *pending; /* depth */
-    uint8_t *receives;       /* depth + 1 */
-    uint64_t serial;         /* of the last request of this connection */
-    struct kbtp_sends sends;
-    struct rdma_region region; /* of all buffers */
-    struct kbtp_hello_ack target;
-    uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS];
-    uint32_t state; /* enum kbtp_initiator_state */
-    int32_t why;
-    uint32_t cq;
-    uint32_t conn; /* valid unless DOWN */
-    uint32_t depth;
-    uint32_t credits; /* of the session */
-    uint32_t outstanding;
-    uint32_t usage; /* ALLOC_STOREs not known to have failed or to be freed */
-    uint32_t max_inline;
-    uint16_t unchecked;
-    uint16_t drained;
-    uint32_t releasing; /* GOODBYE with RELEASE was said */
-};
+#define KNOWN_FEATURES KBTP_FEATURE_DIRECT_LOAD
 
 /* ---- set-up ------------------------------------------------------------------------------ */
 
@@ -57,19 +26,28 @@ static uint32_t send_depth(const struct kbtp_initiator_config *config)
     return 2 * (config->depth + 2);
 }
 
+static bool wants_direct_loads(const struct kbtp_initiator_config *config)
+{
+    return config->features & KBTP_FEATURE_DIRECT_LOAD;
+}
+
 void kbtp_initiator_memory(const struct kbtp_initiator_config *config, size_t *private_octets,
                            size_t *buffer_octets)
 {
-    *private_octets = sizeof(struct kbtp_initiator) + config->depth * sizeof(struct pending);
+    size_t direct = wants_direct_loads(config) ? config->depth : 0;
+    *private_octets = sizeof(struct kbtp_initiator) + config->depth * sizeof(struct kbtp_pending) +
+                      direct * sizeof(struct kbtp_direct);
     *buffer_octets = (config->depth + 1) * (size_t)RECEIVE_OCTETS +
-                     send_depth(config) * (size_t)slot_octets(config);
+                     send_depth(config) * (size_t)slot_octets(config) +
+                     direct * KBTP_DIRECT_ENTRY_OCTETS;
 }
 
 int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu *cpu,
                         const struct kbtp_initiator_config *config, void *private_memory,
                         void *buffers)
 {
-    if (config->depth == 0 || config->depth > MAX_DEPTH || config->max_inline > UINT32_MAX / 2)
+    if (config->depth == 0 || config->depth > MAX_DEPTH || config->max_inline > UINT32_MAX / 2 ||
+        (config->features & ~KNOWN_FEATURES))
         return -EINVAL;
     size_t private_octets, buffer_octets;
     struct rdma_caps caps;
@@ -81,11 +59,14 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
     memset(private_memory, 0, private_octets);
     struct kbtp_initiator *i = private_memory;
     *i = (struct kbtp_initiator){.address = config->address,
-                                 .pending = (struct pending *)(i + 1),
+                                 .pending = (struct kbtp_pending *)(i + 1),
                                  .receives = buffers,
                                  .depth = config->depth,
                                  .max_inline = config->max_inline,
+                                 .requested = config->features,
                                  .unchecked = config->unchecked};
+    if (wants_direct_loads(config))
+        i->direct = (struct kbtp_direct *)(i->pending + config->depth);
     memcpy(i->initiator_id, config->initiator_id, sizeof i->initiator_id);
     int failed = rdma_cq_create(cpu->rdma, send_depth(config) + config->depth + 1, &i->cq);
     if (failed)
@@ -95,6 +76,8 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
         rdma_cq_destroy(cpu->rdma, i->cq);
         return failed;
     }
+    if (i->direct)
+        i->entries = (uint8_t *)buffers + buffer_octets - i->depth * KBTP_DIRECT_ENTRY_OCTETS;
     uint32_t queue = send_depth(config);
     if (queue > caps.max_queue)
         queue = caps.max_queue;
@@ -146,6 +129,11 @@ uint32_t kbtp_initiator_outstanding(const struct kbtp_initiator *initiator)
     return initiator->outstanding;
 }
 
+uint16_t kbtp_initiator_features(const struct kbtp_initiator *initiator)
+{
+    return initiator->state == KBTP_INITIATOR_READY ? initiator->features : 0;
+}
+
 uint32_t kbtp_initiator_usage(const struct kbtp_initiator *initiator)
 {
     return initiator->usage;
@@ -179,8 +167,7 @@ static int post_receive(const struct kbtp_initiator *i, const struct kbtp_cpu *c
     return rdma_post_recv(cpu->rdma, i->conn, &wr, 1);
 }
 
-/* The connection ends, unless it does already; `why` is told when all is over. */
-static void end(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, int why)
+void kbtp_initiator_abort(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, int why)
 {
     if (i->state == KBTP_INITIATOR_DOWN || i->state == KBTP_INITIATOR_ENDING)
         return;
@@ -196,6 +183,11 @@ static void goodbye_failed(struct kbtp_initiator *i, int why)
         i->why = why;
 }
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 int kbtp_initiator_connect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu)
 {
     struct kbtp_initiator *i = initiator;
@@ -208,6 +200,7 @@ int kbtp_initiator_connect(struct kbtp_initiator *initiator, const struct kbtp_c
                                       .recv_depth = i->depth + 1,
                                       .max_sge = 1,
                                       .max_inline = i->sends.max_inline,
+                                      .reads_out = i->direct ? least(i->depth, caps.max_reads) : 0,
                                       .reads_in = caps.max_reads};
     struct rdma_sge sge;
     struct rdma_wr first = receive(i, 0, &sge);
@@ -219,7 +212,7 @@ int kbtp_initiator_connect(struct kbtp_initiator *initiator, const struct kbtp_c
     i->serial = 0;
     for (uint32_t number = 1; number <= i->depth; number++)
         if ((failed = post_receive(i, cpu, number)) != 0) {
-            end(i, cpu, failed);
+            kbtp_initiator_abort(i, cpu, failed);
             break;
         }
     return 0;
@@ -239,28 +232,31 @@ static void say_hello(struct kbtp_initiator *i, const struct kbtp_cpu *cpu)
 {
     struct kbtp_message message = {
         .header = {.version = KBTP_WIRE_VERSION, .opcode = KBTP_OP_HELLO},
-        .hello = {.completion_credits = (uint16_t)i->depth}};
+        .hello = {.requested_features = i->requested, .completion_credits = (uint16_t)i->depth}};
     memcpy(message.hello.initiator_id, i->initiator_id, sizeof i->initiator_id);
     i->target = (struct kbtp_hello_ack){0};
     int failed = send(i, cpu, &message, NULL, 0);
     if (failed)
-        end(i, cpu, failed);
+        kbtp_initiator_abort(i, cpu, failed);
 }
 
 static void welcomed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
                      const struct kbtp_message *message)
 {
     if (message->header.status != KBTP_STATUS_OK) {
-        end(i, cpu, message->header.status);
+        kbtp_initiator_abort(i, cpu, message->header.status);
         return;
     }
     uint32_t credits = message->hello_ack.request_credits;
     if (credits == 0) {
-        end(i, cpu, -EPROTO);
+        kbtp_initiator_abort(i, cpu, -EPROTO);
         return;
     }
     i->target = message->hello_ack;
-    i->credits = credits < i->depth ? credits : i->depth;
+    i->features = i->target.features & i->requested;
+    if ((i->features & KBTP_FEATURE_DIRECT_LOAD) && !kbtp_direct_load_offer_is_good(&i->target))
+        i->features &= (uint16_t)~KBTP_FEATURE_DIRECT_LOAD;
+    i->credits = least(credits, i->depth);
     i->state = KBTP_INITIATOR_READY;
 }
 
@@ -304,7 +300,7 @@ static int check(const struct kbtp_initiator *i, const struct kbtp_operation *op
     return 0;
 }
 
-static uint32_t free_place(const struct kbtp_initiator *i)
+uint32_t kbtp_free_place(const struct kbtp_initiator *i)
 {
     uint32_t place = 0;
     while (i->pending[place].opcode != 0)
@@ -323,7 +319,7 @@ int kbtp_initiator_submit(struct kbtp_initiator *initiator, const struct kbtp_cp
     int failed = check(i, operation);
     if (failed)
         return failed;
-    uint32_t place = free_place(i);
+    uint32_t place = kbtp_free_place(i);
     struct kbtp_message message = {.header = {.version = KBTP_WIRE_VERSION,
                                               .opcode = operation->opcode,
                                               .flags = operation->flags,
@@ -336,14 +332,14 @@ int kbtp_initiator_submit(struct kbtp_initiator *initiator, const struct kbtp_cp
     bool is_inline = operation->flags & KBTP_FLAG_INLINE;
     failed = send(i, cpu, &message, operation->data, is_inline ? operation->length : 0);
     if (failed) {
-        end(i, cpu, failed);
+        kbtp_initiator_abort(i, cpu, failed);
         return failed;
     }
-    i->pending[place] = (struct pending){.request_id = message.header.request_id,
-                                         .cookie = cookie,
-                                         .handle = operation->handle,
-                                         .opcode = operation->opcode,
-                                         .length = operation->length};
+    i->pending[place] = (struct kbtp_pending){.request_id = message.header.request_id,
+                                              .cookie = cookie,
+                                              .handle = operation->handle,
+                                              .opcode = operation->opcode,
+                                              .length = operation->length};
     i->outstanding++;
     if (operation->opcode == KBTP_OP_ALLOC_STORE)
         i->usage++;
@@ -362,7 +358,7 @@ int kbtp_initiator_goodbye(struct kbtp_initiator *initiator, const struct kbtp_c
                                               .flags = release ? KBTP_GOODBYE_RELEASE : 0}};
     int failed = send(initiator, cpu, &message, NULL, 0);
     if (failed) {
-        end(initiator, cpu, failed);
+        kbtp_initiator_abort(initiator, cpu, failed);
         return failed;
     }
     initiator->state = KBTP_INITIATOR_ENDING; /* the target disconnects: that is its answer */
@@ -377,13 +373,13 @@ void kbtp_initiator_disconnect(struct kbtp_initiator *initiator, const struct kb
     if (initiator->state == KBTP_INITIATOR_ENDING) /* GOODBYE was said, and the target stays */
         rdma_disconnect(cpu->rdma, initiator->conn);
     else
-        end(initiator, cpu, -ECONNRESET);
+        kbtp_initiator_abort(initiator, cpu, -ECONNRESET);
 }
 
 /* ---- outcomes ---------------------------------------------------------------------------- */
 
-/* A request has its outcome: its place is free again. */
-static void settle(struct kbtp_initiator *i, struct pending *pending, struct kbtp_outcome *outcome)
+void kbtp_settle(struct kbtp_initiator *i, struct kbtp_pending *pending,
+                 struct kbtp_outcome *outcome)
 {
     outcome->cookie = pending->cookie;
     outcome->handle = pending->handle;
@@ -393,7 +389,9 @@ static void settle(struct kbtp_initiator *i, struct pending *pending, struct kbt
     if ((pending->opcode == KBTP_OP_ALLOC_STORE && refused) ||
         (pending->opcode == KBTP_OP_FREE && well && i->usage != 0))
         i->usage--;
-    *pending = (struct pending){0};
+    if (i->direct)
+        i->direct[pending - i->pending] = (struct kbtp_direct){0};
+    *pending = (struct kbtp_pending){0};
     i->outstanding--;
 }
 
@@ -404,7 +402,8 @@ static bool answered(struct kbtp_initiator *i, const struct kbtp_message *messag
 {
     uint64_t place = message->header.request_id & 0xffff;
     if (place >= i->depth || i->pending[place].opcode == 0 ||
-        i->pending[place].request_id != message->header.request_id)
+        i->pending[place].request_id != message->header.request_id ||
+        (i->direct && i->direct[place].stage != 0))
         return false;
     if (i->pending[place].opcode == KBTP_OP_LOAD && message->header.status == KBTP_STATUS_OK &&
         message->completion.data_length > i->pending[place].length)
@@ -413,7 +412,7 @@ static bool answered(struct kbtp_initiator *i, const struct kbtp_message *messag
                                      .data_length = message->completion.data_length,
                                      .status = message->header.status,
                                      .generation = message->header.generation};
-    settle(i, &i->pending[place], outcome);
+    kbtp_settle(i, &i->pending[place], outcome);
     return true;
 }
 
@@ -430,7 +429,7 @@ static bool received(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, const
     /* Posted again before the credit is used again. */
     int failed = post_receive(i, cpu, number);
     if (failed) {
-        end(i, cpu, failed);
+        kbtp_initiator_abort(i, cpu, failed);
     } else if (well && message.header.opcode == KBTP_OP_HELLO_ACK &&
                i->state == KBTP_INITIATOR_CONNECTING) {
         welcomed(i, cpu, &message);
@@ -438,9 +437,9 @@ static bool received(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, const
                i->state == KBTP_INITIATOR_READY) {
         if (answered(i, &message, outcome))
             return true;
-        end(i, cpu, -EPROTO);
+        kbtp_initiator_abort(i, cpu, -EPROTO);
     } else if (i->state != KBTP_INITIATOR_ENDING) {
-        end(i, cpu, -EPROTO);
+        kbtp_initiator_abort(i, cpu, -EPROTO);
     }
     return false;
 }
@@ -454,18 +453,20 @@ static bool completed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
     if (wc->status != RDMA_OK) {
         if (wc->status != RDMA_FLUSHED)
             goodbye_failed(i, -ECONNRESET);
-        end(i, cpu, -ECONNRESET);
+        kbtp_initiator_abort(i, cpu, -ECONNRESET);
         return false;
     }
+    if (kbtp_wr_kind(wc->wr_id) == KBTP_WR_READ)
+        return kbtp_direct_load_read(i, cpu, kbtp_wr_detail(wc->wr_id), outcome);
     return is_receive && received(i, cpu, wc, outcome);
 }
 
 /* The oldest request that will never be answered. */
-static struct pending *oldest_pending(const struct kbtp_initiator *i)
+static struct kbtp_pending *oldest_pending(const struct kbtp_initiator *i)
 {
-    struct pending *oldest = NULL;
+    struct kbtp_pending *oldest = NULL;
     for (uint32_t place = 0; place < i->depth; place++) {
-        struct pending *pending = &i->pending[place];
+        struct kbtp_pending *pending = &i->pending[place];
         if (pending->opcode != 0 && (!oldest || pending->request_id < oldest->request_id))
             oldest = pending;
     }
@@ -479,7 +480,7 @@ static int drain(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
     uint32_t told = 0;
     for (; told < count && i->outstanding != 0; told++) {
         outcomes[told] = (struct kbtp_outcome){.error = -ECONNRESET};
-        settle(i, oldest_pending(i), &outcomes[told]);
+        kbtp_settle(i, oldest_pending(i), &outcomes[told]);
     }
     if (i->outstanding == 0) {
         rdma_destroy(cpu->rdma, i->conn);
@@ -514,7 +515,7 @@ static void happened(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
     case RDMA_EVENT_DISCONNECTED:
         if (event->error)
             goodbye_failed(i, event->error);
-        end(i, cpu, event->error ? event->error : -ECONNRESET);
+        kbtp_initiator_abort(i, cpu, event->error ? event->error : -ECONNRESET);
         break;
     case RDMA_EVENT_DRAINED:
         i->drained = 1;

@@ -30,6 +30,7 @@ struct kbtp_initiator_config {
     uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* a secret of 128 random bits */
     uint32_t depth;      /* requests outstanding at most, 1 to 4096: Completion Credits */
     uint32_t max_inline; /* octets of inline data that will ever be sent */
+    uint16_t features;   /* to request: KBTP_FEATURE_DIRECT_LOAD */
     bool unchecked;      /* for testers: sends what a good initiator would not */
 };
 
@@ -82,6 +83,10 @@ enum kbtp_initiator_state kbtp_initiator_state(const struct kbtp_initiator *init
 /* What HELLO_ACK said; valid when READY. */
 const struct kbtp_hello_ack *kbtp_initiator_target(const struct kbtp_initiator *initiator);
 
+/* Of the requested features those that the target has granted, and whose descriptors make sense;
+ * 0 unless READY. */
+uint16_t kbtp_initiator_features(const struct kbtp_initiator *initiator);
+
 /* Why the last session ended or was not begun: 0 (GOODBYE, and the target disconnected), -errno of
  * the connection (after GOODBYE: nobody knows whether it was heard, I-34), -EPROTO for messages
  * that make no sense, or the status of HELLO_ACK (positive). */
@@ -112,6 +117,32 @@ uint32_t kbtp_initiator_outstanding(const struct kbtp_initiator *initiator);
  */
 int kbtp_initiator_submit(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
                           const struct kbtp_operation *operation, uint64_t cookie);
+
+/*
+ * A direct load (draft: Direct Modes): reads the entry twice, the block, and the entry again, each
+ * when the one before has completed, and asks nothing of the target. Its outcome is that of a LOAD;
+ * what a target would have found the initiator finds: STALE_GENERATION, NOT_VALID, NOT_SEALED,
+ * TOO_LARGE, and STALE_GENERATION also when the entry has changed while it was read. Only with
+ * status OK does the buffer hold the block; otherwise it may hold anything. It takes one of the
+ * places of config.depth, as a request does.
+ *
+ * Why twice: a read of 16 octets has no order inside. Once the first look has shown a Generation,
+ * the second one's Block Offset and Data Length are of that or a later binding, and if the third
+ * shows the same Generation still, of that one (I-06). That a Generation comes again, after 65,535
+ * binds and frees between two looks, is not detected (I-23).
+ *
+ * Returns 0; -ENOTCONN, -EAGAIN as above; -ENOTSUP when DIRECT_LOAD was not granted, -EINVAL for a
+ * handle that is not in the table, or what rdma_post_send() returned: then the connection ends.
+ */
+struct kbtp_direct_load {
+    uint64_t handle;
+    void *into; /* the buffer, and the lkey of its region */
+    uint32_t lkey;
+    uint32_t length;     /* octets that it has */
+    uint16_t generation; /* expected; 0: any */
+};
+int kbtp_initiator_direct_load(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
+                               const struct kbtp_direct_load *load, uint64_t cookie);
 
 /* Takes up to `count` outcomes (at least 1 is asked for); returns how many, or -EIO. */
 int kbtp_initiator_poll(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,

@@ -25,20 +25,45 @@ static uint16_t credits_for(const struct kbtp_worker *w, const struct kbtp_hello
     return (uint16_t)(hello->completion_credits < credits ? hello->completion_credits : credits);
 }
 
+/* What was asked for, may be had, and is there; ADDR_LE is the target's to say (I-46). */
+static uint16_t features_for(const struct kbtp_worker *w, const struct kbtp_connection *c,
+                             const struct kbtp_hello *hello)
+{
+    const struct kbtp_target *target = w->target;
+    uint32_t features =
+        hello->requested_features & target->sessions.grants[c->session].features & target->features;
+    return (uint16_t)(features | (target->config.addr_le ? KBTP_FEATURE_ADDR_LE : 0));
+}
+
+static void describe_direct_load(const struct kbtp_target *target, struct kbtp_hello_ack *ack)
+{
+    const struct kbtp_pool *pool = &target->pool;
+    ack->table = (struct kbtp_direct_descriptor){.stag = target->table_region.stag,
+                                                 .tagged_offset = target->table_region.base_to,
+                                                 .count = pool->table.entry_count};
+    ack->table_base_handle = target->config.first_handle;
+    ack->pool = (struct kbtp_direct_descriptor){.stag = target->pool_region.stag,
+                                                .tagged_offset = target->pool_region.base_to,
+                                                .count = pool->block_count};
+}
+
 static void welcome(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
-                    struct kbtp_request *request, uint16_t credits)
+                    struct kbtp_request *request, const struct kbtp_hello *hello)
 {
     const struct kbtp_target_config *config = &w->target->config;
+    uint16_t credits = credits_for(w, hello), granted = features_for(w, c, hello);
     const struct kbtp_grant *grant = &w->target->sessions.grants[c->session];
     struct kbtp_message message = {
         .header = {.version = KBTP_WIRE_VERSION, .opcode = KBTP_OP_HELLO_ACK},
-        .hello_ack = {.features = config->addr_le ? KBTP_FEATURE_ADDR_LE : 0,
+        .hello_ack = {.features = granted,
                       .request_credits = credits,
                       .block_size = config->block_size,
                       .max_inline = config->max_inline,
                       .allocation_quota = grant->quota,
                       .handle_base = config->first_handle + grant->first_entry,
                       .handle_count = grant->handle_count}};
+    if (granted & KBTP_FEATURE_DIRECT_LOAD)
+        describe_direct_load(w->target, &message.hello_ack);
     request->flags = 0;
     kbtp_answer_with(w, cpu, c, request, &message, false, NULL);
 }
@@ -76,7 +101,7 @@ static void hello(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp
     c->session = (uint32_t)session;
     c->has_session = 1;
     c->state = KBTP_CONNECTION_READY;
-    welcome(w, cpu, c, request, credits_for(w, &message.hello));
+    welcome(w, cpu, c, request, &message.hello);
 }
 
 /* ---- GOODBYE ----------------------------------------------------------------------------- */

@@ -32,7 +32,10 @@ enum kbtp_session_state {
 struct kbtp_grant {
     uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* for whom, when `known` */
     uint32_t known;                                 /* else for the first that comes */
-    uint32_t quota;                                 /* Allocation Quota, blocks */
+    uint16_t features; /* that it may have: KBTP_FEATURE_DIRECT_LOAD, only for initiators that are
+                          trusted for all blocks (draft: MUST) */
+    uint16_t reserved;
+    uint32_t quota; /* Allocation Quota, blocks */
     uint32_t handle_count;
     uint32_t first_entry; /* filled in by kbtp_sessions_init() */
 };

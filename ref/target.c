@@ -99,6 +99,39 @@ static int init_table(struct kbtp_target *target, const struct kbtp_cpu *cpu,
     return failed;
 }
 
+static void withdraw_direct_load(struct kbtp_target *target, const struct kbtp_cpu *cpu)
+{
+    if (!(target->features & KBTP_FEATURE_DIRECT_LOAD))
+        return;
+    rdma_dereg(cpu->rdma, &target->table_region);
+    rdma_dereg(cpu->rdma, &target->pool_region);
+    target->features &= ~(uint32_t)KBTP_FEATURE_DIRECT_LOAD;
+}
+
+/* The Table and the Pool STag (draft: Session Establishment), read-only. A Block Offset is the
+ * Tagged Offset in the latter. */
+static int offer_direct_load(struct kbtp_target *target, const struct kbtp_cpu *cpu)
+{
+    const struct kbtp_pool *pool = &target->pool;
+    if (!(target->config.features & KBTP_FEATURE_DIRECT_LOAD))
+        return 0;
+    int failed = rdma_reg(cpu->rdma, pool->blocks, (uint64_t)pool->block_count * pool->block_size,
+                          RDMA_REMOTE_READ, pool->first_offset, &target->pool_region);
+    if (failed)
+        return failed;
+    failed = rdma_reg(cpu->rdma, pool->table.entries,
+                      pool->table.entry_count * sizeof(struct kbtp_table_entry), RDMA_REMOTE_READ,
+                      0, &target->table_region);
+    if (failed) {
+        rdma_dereg(cpu->rdma, &target->pool_region);
+        return failed;
+    }
+    target->features |= KBTP_FEATURE_DIRECT_LOAD;
+    if (target->pool_region.base_to != pool->first_offset) /* RDMA_CAP_BASE_TO */
+        withdraw_direct_load(target, cpu);
+    return 0;
+}
+
 int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
                      const struct kbtp_target_config *config,
                      const struct kbtp_target_memory *memory)
@@ -130,6 +163,8 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
     failed = init_ring(target, cpu->mem, memory);
     if (!failed)
         failed = init_table(target, cpu, memory->entries, (uint32_t)entries);
+    if (!failed)
+        failed = offer_direct_load(target, cpu);
     if (failed)
         rdma_dereg(cpu->rdma, &target->region);
     return failed;
@@ -137,5 +172,6 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
 
 int kbtp_target_end(struct kbtp_target *target, const struct kbtp_cpu *cpu)
 {
+    withdraw_direct_load(target, cpu);
     return rdma_dereg(cpu->rdma, &target->region);
 }

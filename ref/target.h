@@ -38,6 +38,7 @@ struct kbtp_target_config {
     uint64_t retention_ns;     /* a session without a connection is kept so long; 0: for ever. Each
                                   worker's device needs a timer per session */
     uint32_t first_ticket;     /* 0 in the draft; tests begin elsewhere */
+    uint16_t features;         /* that grants may have: KBTP_FEATURE_DIRECT_LOAD */
     uint16_t first_generation; /* of every handle; 0: random ones, as a target does (I-11) */
     bool addr_le;
     bool unmasked; /* counters in the InfiniBand form */
@@ -60,6 +61,10 @@ struct kbtp_target {
     struct kbtp_sessions sessions;
     struct kbtp_target_config config;
     struct rdma_region region; /* the pool's; without rights for peers */
+    /* DIRECT_LOAD: the same blocks, and the table, for peers to read. */
+    struct rdma_region pool_region, table_region;
+    uint32_t features; /* of config.features those that the device can serve */
+    uint32_t reserved;
     struct rdma_caps caps;
 };
 

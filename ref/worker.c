@@ -28,10 +28,16 @@ static uint32_t receive_octets(const struct kbtp_target *target)
     return (uint32_t)round_up(KBTP_REQUEST_MAX_OCTETS + target->config.max_inline, 8);
 }
 
+/* The largest that a worker sends is HELLO_ACK. */
+static uint32_t message_octets(const struct kbtp_target *target)
+{
+    return target->config.features != 0 ? KBTP_TO_INITIATOR_MAX_OCTETS : KBTP_HELLO_ACK_OCTETS;
+}
+
 static size_t buffers_of_connection(const struct kbtp_target *target)
 {
     return (target->config.request_credits + 1) * (size_t)receive_octets(target) +
-           send_depth(target) * (size_t)KBTP_HELLO_ACK_OCTETS;
+           send_depth(target) * (size_t)message_octets(target);
 }
 
 void kbtp_worker_memory(const struct kbtp_target *target, struct kbtp_worker_memory *memory)
@@ -75,9 +81,10 @@ static struct rdma_conn_config connection_config(const struct kbtp_worker *w)
         .send_depth = w->send_depth,
         .recv_depth = w->requests,
         .max_sge = 1,
-        .max_inline =
-            caps->max_inline < KBTP_HELLO_ACK_OCTETS ? caps->max_inline : KBTP_HELLO_ACK_OCTETS,
-        .reads_out = caps->max_reads < w->requests ? caps->max_reads : w->requests};
+        .max_inline = caps->max_inline < message_octets(w->target) ? caps->max_inline
+                                                                   : message_octets(w->target),
+        .reads_out = caps->max_reads < w->requests ? caps->max_reads : w->requests,
+        .reads_in = w->target->features & KBTP_FEATURE_DIRECT_LOAD ? caps->max_reads : 0};
 }
 
 static void lay_out(struct kbtp_worker *w, char *memory, uint8_t *buffers)
@@ -92,7 +99,7 @@ static void lay_out(struct kbtp_worker *w, char *memory, uint8_t *buffers)
         c->receives = buffers + i * buffers_of_connection(w->target);
         c->sends =
             (struct kbtp_sends){.slots = c->receives + w->requests * (size_t)w->receive_octets,
-                                .slot_octets = KBTP_HELLO_ACK_OCTETS,
+                                .slot_octets = message_octets(w->target),
                                 .depth = w->send_depth,
                                 .max_inline = connection_config(w).max_inline};
     }

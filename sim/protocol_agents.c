@@ -107,6 +107,12 @@ static uint16_t flags_for(const struct sim_request *request)
                       (request->invalidate ? KBTP_FLAG_INVALIDATE : 0));
 }
 
+static uint64_t handle_of(const struct protocol_world *p, const struct sim_request *request)
+{
+    uint32_t owner = request->owner == SIM_NOBODY ? p->view.initiators : request->owner;
+    return SIM_PROTOCOL_FIRST_HANDLE + owner * p->view.handles + request->handle;
+}
+
 static int submit(struct sim_agent *agent, struct protocol_initiator *it, uint32_t number)
 {
     static const uint8_t opcodes[] = {[SIM_REQUEST_LOAD] = KBTP_OP_LOAD,
@@ -119,11 +125,17 @@ static int submit(struct sim_agent *agent, struct protocol_initiator *it, uint32
     const struct sim_request *request = &s->program[number];
     if (request->op == SIM_REQUEST_GOODBYE)
         return kbtp_initiator_goodbye(it->library, &cpu, request->release);
-    uint32_t owner = request->owner == SIM_NOBODY ? p->view.initiators : request->owner;
     const struct rdma_region *region =
         &p->regions[sim_protocol_initiator(agent->world, agent->index)][number];
-    struct kbtp_operation operation = {.handle = SIM_PROTOCOL_FIRST_HANDLE +
-                                                 owner * p->view.handles + request->handle,
+    if (request->direct) {
+        const struct kbtp_direct_load load = {.handle = handle_of(p, request),
+                                              .into = region->addr,
+                                              .lkey = region->lkey,
+                                              .length = request->length,
+                                              .generation = generation_for(s, it, number)};
+        return kbtp_initiator_direct_load(it->library, &cpu, &load, number);
+    }
+    struct kbtp_operation operation = {.handle = handle_of(p, request),
                                        .data = region->addr,
                                        .length = request->length,
                                        .generation = generation_for(s, it, number),

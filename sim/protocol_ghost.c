@@ -217,6 +217,9 @@ static void request_sent(struct sim_world *w, uint32_t initiator, const struct s
 {
     struct sim_protocol_world *p = sim_protocol_of(w);
     struct sim_wire_ghost *ghost = p->wire[initiator];
+    const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
+    while (ghost->next_request < s->program_count && s->program[ghost->next_request].direct)
+        ghost->next_request++; /* those are no messages */
     if (ghost->open_count == p->credits + 1)
         return; /* more than credits allow: well-delivered says so */
     ghost->open[ghost->open_count++] =
@@ -310,6 +313,16 @@ void protocol_message(struct sim_world *w, const struct sim_message *message)
 
 /* ---- outcomes ---------------------------------------------------------------------------- */
 
+static void reach_direct_load(struct sim_world *w, const struct kbtp_outcome *outcome)
+{
+    if (outcome->error != 0)
+        return;
+    if (outcome->status == KBTP_STATUS_OK)
+        sim_reach(w, PROTOCOL_REACH_DIRECT_LOAD);
+    else if (outcome->status == KBTP_STATUS_STALE_GENERATION)
+        sim_reach(w, PROTOCOL_REACH_DIRECT_LOAD_CHANGED);
+}
+
 void protocol_outcome(struct sim_world *w, uint32_t initiator, uint32_t request,
                       const struct kbtp_outcome *outcome)
 {
@@ -326,6 +339,8 @@ void protocol_outcome(struct sim_world *w, uint32_t initiator, uint32_t request,
                             .buffer = region->addr};
     if (outcome->error != 0)
         sim_reach(w, PROTOCOL_REACH_IN_DOUBT);
+    if (sim_protocol_request(w, tag)->direct)
+        reach_direct_load(w, outcome);
     tell(w, p->first_initiator + initiator, PROTOCOL_OUTCOME, tag, &told);
     sim_ghost_write(w, &p->requests[tag - 1], sizeof *p->requests);
     if (p->requests[tag - 1].outcomes < UINT8_MAX)

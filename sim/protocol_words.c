@@ -36,6 +36,8 @@ const char *const sim_protocol_reach_names[] = {
     [PROTOCOL_REACH_REQUEST_DROPPED] = "request-dropped",
     [PROTOCOL_REACH_WORKER_RECLAIMS] = "worker-reclaims",
     [PROTOCOL_REACH_RETENTION_ENDED] = "retention-ended",
+    [PROTOCOL_REACH_DIRECT_LOAD] = "direct-load",
+    [PROTOCOL_REACH_DIRECT_LOAD_CHANGED] = "direct-load-changed",
 };
 _Static_assert(PROTOCOL_REACH_COUNT <= SIM_MAX_REACH, "SIM_MAX_REACH");
 
@@ -110,6 +112,8 @@ static void describe_request(const struct sim_world *w, uint32_t initiator, uint
         sim_kind_say(out, size, " of %s", p->initiators[request->owner].name);
     if (request->inline_data)
         sim_kind_say(out, size, ", inline");
+    if (request->direct)
+        sim_kind_say(out, size, ", direct");
 }
 
 static void describe_choice(const struct sim_world *w, const struct sim_access *access, char *out,

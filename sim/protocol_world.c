@@ -235,6 +235,15 @@ static int attach_worker(struct sim_world *w, uint32_t worker, uint32_t rnic)
     return sim_rnic_attach(w, worker, rnic, &limits);
 }
 
+/* What its program needs. */
+static uint16_t features_of(const struct sim_initiator *s)
+{
+    for (uint32_t i = 0; i < s->program_count; i++)
+        if (s->program[i].direct)
+            return KBTP_FEATURE_DIRECT_LOAD;
+    return 0;
+}
+
 static struct kbtp_initiator_config library_config(const struct sim_world *w, uint32_t initiator,
                                                    const char *address)
 {
@@ -242,6 +251,7 @@ static struct kbtp_initiator_config library_config(const struct sim_world *w, ui
     struct kbtp_initiator_config config = {.address = address,
                                            .depth = part->initiators[initiator].depth,
                                            .max_inline = part->max_inline,
+                                           .features = features_of(&part->initiators[initiator]),
                                            .unchecked = true};
     memset(config.initiator_id, (int)initiator + 1, sizeof config.initiator_id);
     return config;
@@ -307,7 +317,7 @@ static int add_agents(struct sim_world *w, struct protocol_world *world,
         index = add_initiator(w, world, i);
     if (index < 0)
         return index;
-    int rnic = add_rnic(w, SIM_TARGET_RNIC_NAME, 1 + p->workers, KBTP_HELLO_ACK_OCTETS);
+    int rnic = add_rnic(w, SIM_TARGET_RNIC_NAME, 3 + p->workers, KBTP_HELLO_ACK_OCTETS);
     if (rnic < 0)
         return rnic;
     int failed = 0;
@@ -337,6 +347,14 @@ static int add_faults(struct sim_world *w, struct protocol_world *world)
 
 /* ---- the protocol's parts ---------------------------------------------------------------- */
 
+static uint16_t features_of_all(const struct sim_protocol_part *part)
+{
+    uint16_t features = 0;
+    for (uint32_t i = 0; i < part->initiators_count; i++)
+        features |= features_of(&part->initiators[i]);
+    return features;
+}
+
 static struct kbtp_target_config target_config(const struct sim_scenario *s)
 {
     const struct sim_protocol_part *part = &s->protocol;
@@ -355,7 +373,8 @@ static struct kbtp_target_config target_config(const struct sim_scenario *s)
         .first_ticket = s->first_ticket,
         .first_generation = (uint16_t)s->first_generation,
         .addr_le = s->addr_le,
-        .unmasked = s->counters == SIM_COUNTERS_UNMASKED};
+        .unmasked = s->counters == SIM_COUNTERS_UNMASKED,
+        .features = features_of_all(part)};
 }
 
 static int start_target(struct sim_world *w, struct protocol_world *world,
@@ -366,8 +385,10 @@ static int start_target(struct sim_world *w, struct protocol_world *world,
     struct kbtp_target_config config = target_config(w->scenario);
     struct mem direct = {.sim = NULL};
     for (uint32_t i = 0; i < part->initiators_count; i++) {
-        memory->grants[i] = (struct kbtp_grant){
-            .known = 1, .quota = part->initiators[i].quota, .handle_count = part->handles};
+        memory->grants[i] = (struct kbtp_grant){.known = 1,
+                                                .features = features_of(&part->initiators[i]),
+                                                .quota = part->initiators[i].quota,
+                                                .handle_count = part->handles};
         memset(memory->grants[i].initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
     }
     struct kbtp_cpu cpu = {&direct, &w->agents[0].rdma};

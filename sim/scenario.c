@@ -62,7 +62,7 @@ static bool take_must_reach(const struct sim_text *text, struct sim_raw_scenario
     s->must_reach_count = raw->must_reach_count;
     raw->must_reach = NULL;
     raw->must_reach_count = 0;
-    char names[400] = "";
+    char names[640] = "";
     for (uint32_t i = 0; i < text->kind->reach_count; i++)
         sim_list_add(names, sizeof names, text->kind->reach_names[i]);
     for (unsigned i = 0; i < s->must_reach_count; i++)

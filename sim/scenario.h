@@ -119,6 +119,7 @@ struct sim_request {
     bool inline_data;    /* STORE, ALLOC_STORE: with the request; else by RDMA Read */
     bool seal;           /* STORE, ALLOC_STORE */
     bool allow_unsealed; /* LOAD */
+    bool direct;         /* LOAD: by the initiator's own RDMA Reads */
     bool invalidate;     /* LOAD, and STORE and ALLOC_STORE without inline_data */
     bool release;        /* GOODBYE */
 };

@@ -115,7 +115,7 @@ void sim_error_line(char *error, size_t size, const char *name, const char *wher
                     const char *format, va_list args)
 {
     struct line line = {.out = error, .size = size};
-    char message[512];
+    char message[800];
     vsnprintf(message, sizeof message, format, args);
     line_add_name(&line, name);
     line_add(&line, where);

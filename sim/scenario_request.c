@@ -59,6 +59,7 @@ static bool check_keys(const struct reader *r)
         {"inline", raw->inline_data != NULL, STORES},
         {"seal", raw->seal != NULL, STORES},
         {"allow_unsealed", raw->allow_unsealed != NULL, OP(LOAD)},
+        {"direct", raw->direct != NULL, OP(LOAD)},
         {"invalidate", raw->invalidate != NULL, WITH_DATA},
         {"release", raw->release != NULL, OP(GOODBYE)},
         {"generation", raw->generation != NULL, WITH_HANDLE},
@@ -150,6 +151,11 @@ static bool read_data(const struct reader *r)
                         "%u octets of inline data are more than max_inline (%u), lower length or "
                         "raise max_inline",
                         request->length, most);
+    if (request->direct && (request->invalidate || request->allow_unsealed))
+        return complain(r, request->invalidate ? "invalidate" : "allow_unsealed",
+                        "a direct load sends no request that could say so, remove it or direct");
+    if (request->direct && r->raw->handle != NULL && strcmp(r->raw->handle, "outside") == 0)
+        return complain(r, "handle", "a direct load reads the table only, name a handle in it");
     if (request->inline_data && request->invalidate)
         return complain(r, "invalidate",
                         "inline data has no STag that could be invalidated, remove invalidate or "
@@ -241,6 +247,7 @@ bool sim_scenario_read_request(const struct sim_text *text, const struct sim_raw
         .inline_data = sim_choice(raw->inline_data, false),
         .seal = sim_choice(raw->seal, false),
         .allow_unsealed = sim_choice(raw->allow_unsealed, false),
+        .direct = sim_choice(raw->direct, false),
         .invalidate = sim_choice(raw->invalidate, false),
         .release = sim_choice(raw->release, false),
     };

@@ -32,6 +32,7 @@ struct sim_raw_request {
     int *inline_data; /* the key `inline` */
     int *seal;
     int *allow_unsealed;
+    int *direct;
     int *invalidate;
     int *release;
     int *generation; /* enum sim_request_generation */

@@ -43,12 +43,14 @@ static int open_target(struct pair *pair)
     struct kbtp_target_config *config = &pair->config.target;
     uint32_t handles = pair->config.handles * pair->config.initiators;
     config->session_count = pair->config.initiators;
+    config->features = pair->config.features;
     pair->shared = zeroed(kbtp_target_octets(config, handles));
     kbtp_target_layout(config, handles, pair->shared, &pair->memory);
     pair->memory.blocks = zeroed((size_t)config->block_count * config->block_size);
     pair->memory.grants = calloc(config->session_count, sizeof *pair->memory.grants);
     for (uint32_t i = 0; i < config->session_count; i++) {
         pair->memory.grants[i] = (struct kbtp_grant){.known = !pair->config.unknown,
+                                                     .features = pair->config.features,
                                                      .quota = pair->config.quotas[i],
                                                      .handle_count = pair->config.handles};
         memset(pair->memory.grants[i].initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
@@ -73,6 +75,7 @@ static int open_initiator(struct pair *pair, uint32_t i)
     it->config = (struct kbtp_initiator_config){.address = "target",
                                                 .depth = pair->config.depth,
                                                 .max_inline = pair->config.target.max_inline + 8,
+                                                .features = pair->config.features,
                                                 .unchecked = pair->config.unchecked};
     memset(it->config.initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
     kbtp_initiator_memory(&it->config, &private_octets, &buffer_octets);

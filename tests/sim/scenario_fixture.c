@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-char error_line[512];
+char error_line[900];
 
 bool is_one_line(const char *line)
 {

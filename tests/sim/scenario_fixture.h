@@ -104,7 +104,7 @@ struct refusal {
 };
 
 /* What the latest parse left: an error, or nothing. */
-extern char error_line[512];
+extern char error_line[900];
 
 /* One line without its newline, of printable characters: what a terminal may be given. */
 bool is_one_line(const char *line);

@@ -635,7 +635,7 @@ static void test_circles(void)
 
 static void test_events(void)
 {
-    char text[600], names[512];
+    char text[900], names[800];
     refuse_protocol("must_reach: [crash]",
                     "13:14: must_reach[0]: 'crash' is not known here, write one of load-before-");
     snprintf(names, sizeof names, "%s", strstr(error_line, "one of ") + strlen("one of "));

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Direct Load (draft: Direct Modes): what the initiator reads by itself, and what it may not. */
+#include <errno.h>
+#include <string.h>
+
+#include "tests/ref/fixture.h"
+#include "tests/ref/peer.h"
+
+static struct pair_config with_direct_load(void)
+{
+    struct pair_config config = pair_defaults();
+    config.features = KBTP_FEATURE_DIRECT_LOAD;
+    return config;
+}
+
+static const struct kbtp_hello_ack *said(uint32_t i)
+{
+    return kbtp_initiator_target(pair.initiators[i].initiator);
+}
+
+static struct kbtp_direct_load load_of(uint32_t i, uint64_t handle, uint32_t length)
+{
+    struct pair_initiator *it = &pair.initiators[i];
+    return (struct kbtp_direct_load){
+        .handle = handle, .into = it->data, .lkey = it->region.lkey, .length = length};
+}
+
+/* To its end. */
+static struct kbtp_outcome direct_load(uint32_t i, const struct kbtp_direct_load *load)
+{
+    struct pair_initiator *it = &pair.initiators[i];
+    CU_ASSERT_EQUAL_FATAL(kbtp_initiator_direct_load(it->initiator, &it->cpu, load, 9), 0);
+    struct kbtp_outcome outcome = pair_wait(&pair, i);
+    CU_ASSERT_EQUAL(outcome.cookie, 9);
+    CU_ASSERT_EQUAL(outcome.handle, load->handle);
+    CU_ASSERT_EQUAL(outcome.opcode, KBTP_OP_LOAD);
+    return outcome;
+}
+
+/* ---- what is offered --------------------------------------------------------------------- */
+
+/* R-SESS-18, -20, -23, R-POOL-01, -02, R-TBL-01: Table and Pool descriptors say where all is. */
+static void what_is_offered(void)
+{
+    struct pair_config config = with_direct_load();
+    open_connected(&config);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct kbtp_hello_ack *ack = said(i);
+        CU_ASSERT_EQUAL(ack->features, KBTP_FEATURE_DIRECT_LOAD);
+        CU_ASSERT_EQUAL(ack->table.count, 48);
+        CU_ASSERT_EQUAL(ack->table_base_handle, 0x4000);
+        CU_ASSERT_EQUAL(ack->pool.count, 16);
+        CU_ASSERT_EQUAL(ack->pool.tagged_offset, 0x100000);
+        CU_ASSERT_EQUAL(kbtp_initiator_features(pair.initiators[i].initiator),
+                        KBTP_FEATURE_DIRECT_LOAD);
+    }
+    close_pair();
+}
+
+/* I-46, R-DL-01: only to those that may have it and ask for it. */
+static void who_gets_it(void)
+{
+    for (uint32_t asks = 0; asks < 2; asks++)
+        for (uint32_t may = 0; may < 2; may++) {
+            struct pair_config config = with_direct_load();
+            struct peer peer;
+            struct kbtp_message hello = peer_hello(1, 4), answer;
+            uint16_t granted = asks && may ? KBTP_FEATURE_DIRECT_LOAD : 0;
+            open_with(&config);
+            pair.memory.grants[0].features = may ? KBTP_FEATURE_DIRECT_LOAD : 0;
+            hello.hello.requested_features = asks ? UINT16_MAX : 0;
+            CU_ASSERT_EQUAL_FATAL(peer_open(&peer, another_handle()), 0);
+            CU_ASSERT_EQUAL_FATAL(peer_connect(&peer, "target"), 0);
+            for (uint32_t n = 0; n < 100; n++) {
+                pair_poll(&pair);
+                peer_poll(&peer);
+                if (n == 30)
+                    CU_ASSERT_EQUAL(peer_send_message(&peer, &hello), 0);
+            }
+            CU_ASSERT_EQUAL_FATAL(peer_take(&peer, &answer), 0);
+            CU_ASSERT_EQUAL(answer.header.status, KBTP_STATUS_OK);
+            CU_ASSERT_EQUAL(answer.hello_ack.features, granted);
+            CU_ASSERT_EQUAL(answer.hello_ack.pool.stag != 0, granted != 0);
+            peer_disconnect(&peer);
+            for (uint32_t n = 0; n < 100; n++) {
+                pair_poll(&pair);
+                peer_poll(&peer);
+            }
+            peer_close(&peer);
+            close_pair();
+        }
+}
+
+/* Without RDMA_CAP_BASE_TO two regions of the same memory need not have the same offsets: then a
+ * Block Offset would be no Tagged Offset, and the feature is not there. */
+static void not_where_offsets_differ(void)
+{
+    struct pair_config config = with_direct_load();
+    struct rdma *handles[PAIR_WORKERS + PAIR_INITIATORS];
+    if (!provider->loop)
+        return; /* its bits are set before it is opened */
+    CU_ASSERT_FATAL(provider->open());
+    provider->loop->caps.bits &= ~(uint32_t)RDMA_CAP_BASE_TO;
+    for (uint32_t i = 0; i < PAIR_WORKERS + PAIR_INITIATORS; i++)
+        handles[i] = another_handle();
+    CU_ASSERT_EQUAL_FATAL(pair_open(&pair, &config, handles), 0);
+    CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, 0), 0);
+    bool same = pair.target.region.base_to == said(0)->pool.tagged_offset;
+    CU_ASSERT(same || kbtp_initiator_features(pair.initiators[0].initiator) == 0);
+    close_pair();
+}
+
+/* ---- loading ----------------------------------------------------------------------------- */
+
+/* R-DL-02, -06, R-GEN-03: the same as a LOAD, without a message to the target. */
+static void as_a_load(void)
+{
+    struct pair_config config = with_direct_load();
+    for (int addr_le = 0; addr_le < 2; addr_le++) {
+        config.target.addr_le = addr_le;
+        open_connected(&config);
+        fill(0, 0x3c);
+        struct kbtp_outcome stored = run(0, KBTP_OP_ALLOC_STORE, 5, 40, KBTP_FLAG_SEAL);
+        expect_status(stored, KBTP_STATUS_OK);
+        for (uint32_t i = 0; i < 2; i++) {
+            struct kbtp_direct_load load = load_of(i, 0x4005, 64);
+            load.generation = i ? stored.generation : 0;
+            fill(i, 0);
+            struct kbtp_outcome outcome = direct_load(i, &load);
+            expect_status(outcome, KBTP_STATUS_OK);
+            CU_ASSERT_EQUAL(outcome.data_length, 40);
+            CU_ASSERT_EQUAL(outcome.generation, stored.generation);
+            CU_ASSERT_EQUAL(outcome.block_offset, stored.block_offset);
+            CU_ASSERT(holds(i, 0x3c, 40));
+        }
+        close_pair();
+    }
+}
+
+/* What a target would refuse the initiator finds by itself (R-DL-04). */
+static void what_is_refused(void)
+{
+    struct pair_config config = with_direct_load();
+    open_connected(&config);
+    uint16_t sealed = run(0, KBTP_OP_ALLOC_STORE, 0, 40, KBTP_FLAG_SEAL).generation;
+    uint16_t open = run(0, KBTP_OP_ALLOC_STORE, 1, 40, 0).generation;
+    run(0, KBTP_OP_ALLOC_STORE, 3, 0, KBTP_FLAG_SEAL | KBTP_FLAG_INLINE);
+    struct kbtp_direct_load load = load_of(1, 0x4000, 39);
+    expect_refused(direct_load(1, &load), KBTP_STATUS_TOO_LARGE, sealed);
+    load = load_of(1, 0x4000, 64);
+    load.generation = (uint16_t)(sealed + 2);
+    expect_refused(direct_load(1, &load), KBTP_STATUS_STALE_GENERATION, sealed);
+    load = load_of(1, 0x4001, 64);
+    expect_refused(direct_load(1, &load), KBTP_STATUS_NOT_SEALED, open);
+    load = load_of(1, 0x4002, 64);
+    expect_refused(direct_load(1, &load), KBTP_STATUS_NOT_VALID, 1);
+    load = load_of(1, 0x4003, 0); /* I-48 */
+    struct kbtp_outcome empty = direct_load(1, &load);
+    expect_status(empty, KBTP_STATUS_OK);
+    CU_ASSERT_EQUAL(empty.data_length, 0);
+    struct pair_initiator *it = &pair.initiators[1];
+    static const uint64_t beyond[] = {0x3fff, 0x4030, 0, UINT64_MAX};
+    for (uint32_t i = 0; i < 4; i++) {
+        load = load_of(1, beyond[i], 64);
+        CU_ASSERT_EQUAL(kbtp_initiator_direct_load(it->initiator, &it->cpu, &load, 9), -EINVAL);
+    }
+    expect_status(run(0, KBTP_OP_FREE, 0, 0, 0), KBTP_STATUS_OK);
+    load = load_of(1, 0x4000, 64);
+    expect_refused(direct_load(1, &load), KBTP_STATUS_NOT_VALID, (uint16_t)(sealed + 1));
+    close_pair();
+}
+
+/* As many at once as requests, mixed with them; each has one outcome. */
+static void many_at_once(void)
+{
+    struct pair_config config = with_direct_load();
+    open_connected(&config);
+    run(0, KBTP_OP_ALLOC_STORE, 0, 64, KBTP_FLAG_SEAL);
+    struct pair_initiator *it = &pair.initiators[0];
+    uint64_t told = 0;
+    for (uint64_t sent = 0; told < 200;) {
+        struct kbtp_direct_load direct = load_of(0, 0x4000, 64);
+        struct kbtp_operation load = pair_operation(&pair, 0, KBTP_OP_LOAD, 0, 64, 0);
+        while (sent < 200 && kbtp_initiator_credits(it->initiator) != 0) {
+            int failed = sent % 3 == 0
+                             ? pair_submit(&pair, 0, &load, sent)
+                             : kbtp_initiator_direct_load(it->initiator, &it->cpu, &direct, sent);
+            CU_ASSERT_EQUAL_FATAL(failed, 0);
+            sent++;
+        }
+        if (sent < 200)
+            CU_ASSERT_EQUAL(kbtp_initiator_direct_load(it->initiator, &it->cpu, &direct, 0),
+                            -EAGAIN);
+        struct kbtp_outcome outcome;
+        pair_poll(&pair);
+        while (pair_take(&pair, 0, &outcome)) {
+            expect_status(outcome, KBTP_STATUS_OK);
+            told++;
+        }
+    }
+    CU_ASSERT_EQUAL(kbtp_initiator_outstanding(it->initiator), 0);
+    close_pair();
+}
+
+/* I-35: the connection ends between two reads; then the buffer is the caller's again. */
+static void a_loss_between_two_reads(void)
+{
+    struct pair_config config = with_direct_load();
+    uint32_t lost = 0;
+    for (uint32_t polls = 0; polls < 6; polls++) {
+        open_connected(&config);
+        run(0, KBTP_OP_ALLOC_STORE, 0, 64, KBTP_FLAG_SEAL);
+        struct pair_initiator *it = &pair.initiators[1];
+        struct kbtp_direct_load load = load_of(1, 0x4000, 64);
+        struct kbtp_outcome outcome;
+        CU_ASSERT_EQUAL_FATAL(kbtp_initiator_direct_load(it->initiator, &it->cpu, &load, 4), 0);
+        for (uint32_t i = 0; i < polls; i++)
+            pair_poll(&pair);
+        bool was_told = pair_take(&pair, 1, &outcome);
+        provider->cut(it->cpu.rdma, 0);
+        if (!was_told)
+            outcome = pair_wait(&pair, 1);
+        CU_ASSERT_EQUAL(outcome.cookie, 4);
+        /* The last read may have been done, and its completion not seen yet. */
+        CU_ASSERT(outcome.error == -ECONNRESET || outcome.status == KBTP_STATUS_OK);
+        lost += outcome.error == -ECONNRESET;
+        CU_ASSERT(!was_told || outcome.error == 0);
+        pair_settle(&pair);
+        CU_ASSERT(pair_is_down(&pair, 1));
+        CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, 1), 0);
+        expect_status(direct_load(1, &load), KBTP_STATUS_OK);
+        close_pair();
+    }
+    CU_ASSERT(lost >= 2 && lost < 6);
+}
+
+/* ---- rights ------------------------------------------------------------------------------ */
+
+static struct rdma_wr aimed(uint16_t op, uint32_t stag, uint64_t to)
+{
+    return (struct rdma_wr){.op = op,
+                            .flags = RDMA_SIGNALED,
+                            .sge_count = 1,
+                            .remote_stag = stag,
+                            .remote_to = to,
+                            .fetch_add = {.add = 1}};
+}
+
+/* A connected peer does this to the target's memory; returns how it ended. */
+static enum rdma_status attempt(struct rdma_wr wr, uint32_t octets)
+{
+    struct rdma *r = another_handle();
+    struct rdma_region region;
+    struct rdma_conn_config config = {
+        .send_depth = 4, .recv_depth = 1, .max_sge = 1, .reads_out = 1};
+    uint64_t memory[8] = {0};
+    uint32_t conn;
+    struct rdma_event event;
+    struct rdma_wc wc = {.status = RDMA_LOST};
+    struct rdma_sge sge = {.addr = memory, .length = octets};
+    CU_ASSERT_EQUAL_FATAL(rdma_cq_create(r, 8, &config.cq), 0);
+    CU_ASSERT_EQUAL_FATAL(rdma_reg(r, memory, sizeof memory, RDMA_LOCAL_WRITE, 0, &region), 0);
+    CU_ASSERT_EQUAL_FATAL(rdma_connect(r, "target", &config, NULL, 0, NULL, 0, &conn), 0);
+    sge.lkey = region.lkey;
+    wr.sges = &sge;
+    bool drained = false, polled = false;
+    for (uint32_t n = 0; n < 200 && !drained; n++) {
+        pair_poll(&pair);
+        while (!polled && rdma_cq_poll(r, config.cq, &wc, 1) == 1)
+            polled = true;
+        if (polled && wc.status == RDMA_OK)
+            rdma_disconnect(r, conn);
+        if (rdma_event(r, &event) != 1)
+            continue;
+        if (event.kind == RDMA_EVENT_CONNECTED && rdma_post_send(r, conn, &wr, 1) != 0) {
+            polled = true; /* the target lets nobody have READs in progress */
+            wc.status = RDMA_REMOTE_ACCESS;
+            rdma_disconnect(r, conn);
+        }
+        drained = event.kind == RDMA_EVENT_DRAINED;
+    }
+    CU_ASSERT(polled && drained);
+    pair_settle(&pair);
+    rdma_destroy(r, conn);
+    rdma_dereg(r, &region);
+    rdma_cq_destroy(r, config.cq);
+    return wc.status;
+}
+
+/* Wrong peer: R-SESS-21, -22, R-TBL-08, R-DA-09. Table and pool are for reading only. */
+static void nobody_writes_through_it(void)
+{
+    static const uint16_t ops[] = {RDMA_WRITE, RDMA_FETCH_ADD};
+    for (uint32_t i = 0; i < 4; i++) {
+        struct pair_config config = with_direct_load();
+        config.initiators = 1;
+        config.workers = 1;
+        open_connected(&config);
+        const struct kbtp_direct_descriptor *to = i / 2 ? &said(0)->pool : &said(0)->table;
+        CU_ASSERT_EQUAL(attempt(aimed(RDMA_READ, to->stag, to->tagged_offset), 8), RDMA_OK);
+        CU_ASSERT_EQUAL(attempt(aimed(ops[i % 2], to->stag, to->tagged_offset), 8),
+                        RDMA_REMOTE_ACCESS);
+        close_pair();
+    }
+}
+
+/* Wrong peer: R-SEC-01, -02. In default mode no STag of the target's opens anything. */
+static void nobody_reads_in_default_mode(void)
+{
+    for (uint32_t i = 0; i < 6; i++) {
+        struct pair_config config = pair_defaults();
+        config.initiators = 1;
+        config.workers = 1;
+        open_connected(&config);
+        const struct rdma_region *region = &pair.target.region;
+        uint32_t stag = i < 3 ? region->stag : region->lkey;
+        static const uint16_t ops[] = {RDMA_READ, RDMA_WRITE, RDMA_FETCH_ADD};
+        CU_ASSERT_EQUAL(attempt(aimed(ops[i % 3], stag, region->base_to), 8), RDMA_REMOTE_ACCESS);
+        CU_ASSERT_EQUAL(said(0)->features, 0);
+        struct kbtp_direct_load load = load_of(0, 0x4000, 64);
+        struct pair_initiator *it = &pair.initiators[0];
+        CU_ASSERT_EQUAL(kbtp_initiator_direct_load(it->initiator, &it->cpu, &load, 1), -ENOTSUP);
+        close_pair();
+    }
+}
+
+int main(void)
+{
+    static const struct test tests[] = {
+        {"what is offered", what_is_offered},
+        {"who gets it", who_gets_it},
+        {"not where offsets differ", not_where_offsets_differ},
+        {"as a LOAD", as_a_load},
+        {"what is refused", what_is_refused},
+        {"many at once", many_at_once},
+        {"a loss between two reads", a_loss_between_two_reads},
+        {"nobody writes through it", nobody_writes_through_it},
+        {"nobody reads in default mode", nobody_reads_in_default_mode},
+    };
+    return run_over_providers("ref/direct_load", tests, sizeof tests / sizeof *tests, PROVIDERS);
+}

@@ -9,9 +9,12 @@
  *
  *     struct kbtp_target_config config = {...};
  *     struct kbtp_target_memory memory;
- *     void *shared = aligned_alloc(64, kbtp_target_octets(&config));
- *     kbtp_target_layout(&config, shared, &memory);
+ *     uint32_t handles = ...;                         // of all grants together
+ *     size_t octets = kbtp_target_octets(&config, handles);
+ *     void *shared = aligned_alloc(64, (octets + 63) / 64 * 64);
+ *     kbtp_target_layout(&config, handles, shared, &memory);
  *     memory.blocks = ...;                            // block_count * block_size octets
+ *     memory.grants = ...;                            // session_count of them, filled in
  *     kbtp_target_init(&target, &cpu, &config, &memory);
  *     ... kbtp_worker_init() for each worker, then kbtp_worker_poll() again and again
  */

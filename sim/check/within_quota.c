@@ -29,8 +29,9 @@ static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t 
     const struct sim_initiator *s = &w->scenario->protocol.initiators[told->initiator];
     if (p->wire[told->initiator]->bound < s->quota)
         sim_violate(w, sim_check_within_quota.property,
-                    "%s tells %s NO_SPACE, though only %u blocks of its quota, %u, are bound",
-                    w->agents[agent].name, s->name, p->wire[told->initiator]->bound, s->quota);
+                    "%s tells %s NO_SPACE, though of its quota, %u, only %u %s bound",
+                    w->agents[agent].name, s->name, s->quota, p->wire[told->initiator]->bound,
+                    p->wire[told->initiator]->bound == 1 ? "is" : "are");
 }
 
 /* At rest no ticket is taken: usage is what is bound. */
@@ -41,8 +42,9 @@ static void quiescent(struct sim_world *w)
         uint32_t usage;
         if (sim_protocol_usage(w, i, &usage) && usage != p->wire[i]->bound)
             sim_violate(w, sim_check_within_quota.property,
-                        "the target counts a usage of %u for %s, who has %u blocks bound", usage,
-                        w->scenario->protocol.initiators[i].name, p->wire[i]->bound);
+                        "the target counts a usage of %u for %s, who has %u block%s bound", usage,
+                        w->scenario->protocol.initiators[i].name, p->wire[i]->bound,
+                        p->wire[i]->bound == 1 ? "" : "s");
     }
 }
 

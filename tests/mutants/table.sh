@@ -56,6 +56,7 @@ while IFS=$'\t' read -r mutant expectation scenario options why; do
     fi
     [ "$property" = "$expectation" ] || fail "$mutant: $property fails, not $expectation"
     [ "$shrunk" -le "$depth" ] || fail "$mutant: shrinking made the trace longer"
+    [ "$shrunk" -gt 0 ] || fail "$mutant is found in set-up: no step exercises it"
     check_replays "$trace" "$property" "$digest"
 done <"$list"
 

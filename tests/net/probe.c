@@ -234,7 +234,9 @@ static struct probe_answer write_acked(struct probe_sides *s)
     return probe_unknown("all data was there; that it always is cannot be shown");
 }
 
-/* ---- what can only be refused here ------------------------------------------------------- */
+/* ---- what is hardly tried ---------------------------------------------------------------- */
+
+/* These find a device that has nothing of the kind, and no other lie; see probe.h. */
 
 static struct probe_answer window(struct probe_sides *s)
 {

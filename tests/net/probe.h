@@ -6,6 +6,11 @@
  *
  * An answer can be as good as: what was tried works. A promise about all orders or races can only
  * be refuted; then the answer is PROBE_UNKNOWN and says so.
+ *
+ * Eight bits are hardly tried. WINDOW and INV_WINDOW: whether a window can be had, not whether it
+ * can be bound or invalidated, or is confined to its connection. CHAIN and CHAIN_*: whether there
+ * are operations at all, the same for all five. SOLICITED: whether arming is refused, not what
+ * wakes whom. A device that lies about these in any other way passes, with PROBE_UNKNOWN.
  */
 #ifndef KBTP_TESTS_NET_PROBE_H
 #define KBTP_TESTS_NET_PROBE_H

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The probes find every provider as it says it is, and every lie. */
+/*
+ * The probes find every provider as it says it is, and every lie that they can see. Of WINDOW,
+ * INV_WINDOW, the five of CHAIN and SOLICITED that is little: the lie that is found below is that
+ * the device has nothing of the kind and says -ENOTSUP (tests/net/probe.h).
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -86,6 +90,7 @@ static void all_bits_have_names(void)
 
 /* ---- lies -------------------------------------------------------------------------------- */
 
+/* One lie for each bit: it is claimed, and what needs it is refused or done wrongly. */
 static void every_lie_is_found(void)
 {
     for (uint32_t bit = 0; bit < BITS; bit++) {

@@ -95,13 +95,19 @@ struct rdma_region {
     uint32_t id;      /* the provider's */
 };
 
-/* A type 2B memory window; bound by a BIND work request. */
+/*
+ * A type 2B memory window: part of a region, for the peer of the one connection whose send queue
+ * executed the BIND (RDMA_BIND). Through any other connection its STag is none. It ends with a
+ * LOCAL_INV posted to that connection, with a SEND_INV that came through it, with rdma_destroy() of
+ * it or with rdma_window_free(); then, and not before, it may be bound again, to any connection.
+ * A successful rdma_post_send() of a BIND has filled in what the window will be.
+ */
 struct rdma_window {
     uint64_t length;
-    uint64_t base_to;
-    uint32_t stag; /* changes at every bind */
-    uint32_t bound;
-    uint32_t id;
+    uint64_t base_to; /* the region's + the offset of the BIND: octets keep their Tagged Offsets */
+    uint32_t stag;    /* changes at every bind; what was told of earlier ones is of no more use */
+    uint32_t bound;   /* a BIND was posted; cleared by nobody but the caller */
+    uint32_t id;      /* the provider's */
     uint32_t reserved;
 };
 
@@ -128,7 +134,9 @@ enum rdma_op {
      */
     RDMA_SEND,
     /* [IBV_WR_SEND_WITH_INV; Send with Invalidate] imm_stag: invalidated before the peer's receive
-     * completes. REMOTE_ACCESS when it cannot be. */
+     * completes. REMOTE_ACCESS when it cannot be: a region without INV_REGION, without remote
+     * rights or with a window bound to it, a window without INV_WINDOW or of another connection,
+     * or nothing that is valid. */
     RDMA_SEND_INV,
     /* [IBV_WR_RDMA_WRITE; RDMA Write] WRITE_ACKED: its completion proves placement. A zero-length
      * WRITE checks no STag. */
@@ -144,10 +152,16 @@ enum rdma_op {
     /* [IBV_WR_ATOMIC_CMP_AND_SWP; Atomic Request, AOpCode CmpSwap] */
     RDMA_CAS,
     /* [IBV_WR_BIND_MW; none] Window bind: the new STag is valid for later work requests of this
-     * connection, and at the peer for what it sends after it was told. */
+     * connection, and at the peer for what it sends after it was told. The STag is known when
+     * posted, so that a SEND behind the BIND may tell it. LOCAL_ERROR: the window is bound, or was
+     * freed; the region is invalid or has not BIND_WINDOW; `access` (REMOTE_READ, REMOTE_WRITE,
+     * REMOTE_ATOMIC) has what the region has not; the octets are none, or not all the region's.
+     * No SGEs. */
     RDMA_BIND,
-    /* [IBV_WR_LOCAL_INV; none] When it completes nothing of the peer reaches the memory through
-     * this STag any more. */
+    /* [IBV_WR_LOCAL_INV; none] Of a window that this connection bound, or a region. When it
+     * completes nothing of the peer reaches the memory through this STag any more, nor do further
+     * octets of a message whose placement had begun (which then fails). LOCAL_ERROR: it is not
+     * valid, a window of another connection, or a region with a window bound to it. */
     RDMA_LOCAL_INV,
     /* Of chains only. */
     RDMA_WAIT,    /* until the completions of `queue` number `count` (absolute, modulo 2^32) */
@@ -329,19 +343,22 @@ static inline int rdma_reg(struct rdma *r, void *addr, uint64_t length, uint32_t
     return r->ops->reg(r, addr, length, access, wanted_base, region);
 }
 
-/* [ibv_dereg_mr] -EBUSY while a window is bound to it. On return no peer reaches the memory. */
+/* [ibv_dereg_mr] -EBUSY while a window is bound to it, also one whose connection has ended but was
+ * not destroyed. On return no peer reaches the memory. */
 static inline int rdma_dereg(struct rdma *r, struct rdma_region *region)
 {
     return r->ops->dereg(r, region);
 }
 
-/* [ibv_alloc_mw with IBV_MW_TYPE_2; a stream STag] Not bound to anything yet. -ENOTSUP, -ENOMEM. */
+/* [ibv_alloc_mw with IBV_MW_TYPE_2; a stream STag] Not bound to anything yet. -ENOTSUP: without
+ * RDMA_CAP_WINDOW. -ENOMEM: no memory, or none is left. */
 static inline int rdma_window_alloc(struct rdma *r, struct rdma_window *window)
 {
     return r->ops->window_alloc(r, window);
 }
 
-/* [ibv_dealloc_mw] */
+/* [ibv_dealloc_mw] Not while a BIND of it is posted. One that is bound is invalidated: on return no
+ * peer reaches memory through it. -EINVAL: it is none any more. */
 static inline int rdma_window_free(struct rdma *r, struct rdma_window *window)
 {
     return r->ops->window_free(r, window);

@@ -52,6 +52,29 @@ void cpu_doorbell(struct sim_agent *agent, const struct sim_buffered *entry)
                                        .value = (uint32_t)entry->value});
 }
 
+/* What a posted BIND told the window is repeated: it may lie in memory that is rolled back. */
+static uint32_t binds_of(const struct rdma_wr *wrs, uint32_t count)
+{
+    uint32_t binds = 0;
+    for (uint32_t i = 0; i < count; i++)
+        binds += wrs[i].op == RDMA_BIND;
+    return binds;
+}
+
+static void keep_windows(struct sim_agent *agent, const struct rdma_wr *wrs, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (wrs[i].op == RDMA_BIND)
+            keep(agent, wrs[i].bind.window, sizeof *wrs[i].bind.window);
+}
+
+static void repeat_windows(struct sim_agent *agent, const struct rdma_wr *wrs, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (wrs[i].op == RDMA_BIND)
+            repeat(agent, wrs[i].bind.window, sizeof *wrs[i].bind.window);
+}
+
 /*
  * The doorbell enters the store buffer, which nobody sees. Without one it is seen at once, and so
  * is one for receives when nothing that this step has shown can make the peer use them: then
@@ -63,8 +86,12 @@ static int post(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint32
     struct sim_agent *agent = agent_of(r);
     struct sim_world *w = agent->world;
     uint64_t result;
-    if (repeated(agent, &result))
+    uint32_t binds = receives ? 0 : binds_of(wrs, count);
+    if (repeated(agent, &result)) {
+        if (result == 0 && binds != 0)
+            repeat_windows(agent, wrs, count);
         return (int)(int64_t)result;
+    }
     int failed = receives ? rnic_check_receives(agent->handle, conn, wrs, count)
                           : rnic_check_sends(agent->handle, conn, wrs, count);
     if (failed || count == 0) {
@@ -76,7 +103,7 @@ static int post(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint32
     bool buffered = agent->memory != SIM_MEMORY_SC && !unnoticed;
     cpu_take_turn(agent, receives ? NEXT_POST_RECEIVE : NEXT_POST, NULL, conn,
                   unnoticed || (buffered && w->stepping.private_steps));
-    cpu_need_results(agent, 1);
+    cpu_need_results(agent, 1 + binds * words_of(sizeof(struct rdma_window)));
     if (receives)
         rnic_post_receives(agent->handle, conn, wrs, count);
     else
@@ -95,6 +122,8 @@ static int post(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint32
         w->shown = w->shown || !unnoticed;
     }
     keep_word(agent, 0);
+    if (binds != 0)
+        keep_windows(agent, wrs, count);
     return 0;
 }
 
@@ -327,6 +356,31 @@ static int poll_dereg(struct rdma *r, struct rdma_region *region)
     return end_call(agent, SIM_CALL_DEREG, region->id, rnic_dereg(agent->handle, region));
 }
 
+static int poll_window_alloc(struct rdma *r, struct rdma_window *window)
+{
+    struct sim_agent *agent = agent_of(r);
+    int result;
+    if (!begin_call(agent, SIM_CALL_WINDOW_ALLOC, 0, &result)) {
+        if (result == 0)
+            repeat(agent, window, sizeof *window);
+        return result;
+    }
+    result = end_call(agent, SIM_CALL_WINDOW_ALLOC, 0, rnic_window_alloc(agent->handle, window));
+    if (result == 0)
+        keep(agent, window, sizeof *window);
+    return result;
+}
+
+static int poll_window_free(struct rdma *r, struct rdma_window *window)
+{
+    struct sim_agent *agent = agent_of(r);
+    int result;
+    if (!begin_call(agent, SIM_CALL_WINDOW_FREE, window->id, &result))
+        return result;
+    return end_call(agent, SIM_CALL_WINDOW_FREE, window->id,
+                    rnic_window_free(agent->handle, window));
+}
+
 /* Nobody else sees how many were drawn. */
 static int poll_random(struct rdma *r, void *octets, uint32_t length)
 {
@@ -344,6 +398,8 @@ static int poll_random(struct rdma *r, void *octets, uint32_t length)
 const struct rdma_ops cpu_poll_rdma_ops = {
     .reg = poll_reg,
     .dereg = poll_dereg,
+    .window_alloc = poll_window_alloc,
+    .window_free = poll_window_free,
     .cq_poll = poll_cq_poll,
     .cq_arm = poll_cq_arm,
     .connect = poll_connect,

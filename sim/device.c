@@ -38,10 +38,14 @@ static int device_dereg(struct rdma *r, struct rdma_region *region)
     return rnic_dereg(handle_of(r), region);
 }
 
-static int device_window(struct rdma *r, struct rdma_window *window)
+static int device_window_alloc(struct rdma *r, struct rdma_window *window)
 {
-    (void)r, (void)window;
-    return -ENOTSUP;
+    return rnic_window_alloc(handle_of(r), window);
+}
+
+static int device_window_free(struct rdma *r, struct rdma_window *window)
+{
+    return rnic_window_free(handle_of(r), window);
 }
 
 static int device_cq_create(struct rdma *r, uint32_t depth, uint32_t *cq)
@@ -148,8 +152,8 @@ static const struct rdma_ops device_ops = {
     .caps = device_caps,
     .reg = device_reg,
     .dereg = device_dereg,
-    .window_alloc = device_window,
-    .window_free = device_window,
+    .window_alloc = device_window_alloc,
+    .window_free = device_window_free,
     .cq_create = device_cq_create,
     .cq_destroy = device_cq_destroy,
     .cq_poll = device_cq_poll,
@@ -177,6 +181,8 @@ static void fill_in(struct sim_rnic_config *config)
         config->max_reads = 16;
     if (config->regions == 0)
         config->regions = 64;
+    if (config->windows == 0)
+        config->windows = 64;
 }
 
 struct sim_device *sim_device_open(const struct sim_device_config *config)
@@ -184,7 +190,7 @@ struct sim_device *sim_device_open(const struct sim_device_config *config)
     struct sim_rnic_config rnic = config->rnic;
     uint32_t hosts = config->hosts ? config->hosts : 1;
     fill_in(&rnic);
-    if (hosts > SIM_MAX_AGENTS || rnic.regions > SIM_RNIC_MAX_REGIONS || rnic.max_reads > 64)
+    if (hosts > SIM_MAX_AGENTS || !rnic_config_legal(&rnic))
         return NULL;
     struct sim_device *dev = calloc(1, sizeof *dev);
     if (!dev)

@@ -23,7 +23,7 @@
 struct sim_device;
 
 struct sim_device_config {
-    struct sim_rnic_config rnic; /* zero: max_message 1 MiB, max_reads 16, regions 64 */
+    struct sim_rnic_config rnic; /* zero: max_message 1 MiB, max_reads 16, 64 regions and windows */
     uint32_t hosts;              /* RNICs, each with STags of its own; 0: 1 */
     uint32_t handles;            /* in all; 0: 16 */
     uint64_t octets;             /* address space for queues; 0: 256 MiB */

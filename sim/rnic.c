@@ -59,16 +59,24 @@ struct sim_rnic *rnic_new(struct sim_world *w, const struct sim_rnic_config *con
     rnic->config.bits &= SIM_RNIC_BITS;
     if (config->ordering != SIM_ORDERING_RDMAP)
         rnic->config.bits |= ordered;
-    rnic->host =
-        segment_new(w, "regions", sizeof *rnic->host + config->regions * sizeof(struct rnic_region),
-                    &rnic->segment);
+    if (config->windows == 0)
+        rnic->config.bits &= ~(uint32_t)(RDMA_CAP_WINDOW | RDMA_CAP_INV_WINDOW);
+    rnic->host = segment_new(w, "regions",
+                             sizeof *rnic->host + config->regions * sizeof(struct rnic_region) +
+                                 config->windows * sizeof(struct rnic_window),
+                             &rnic->segment);
     return rnic->host ? rnic : NULL;
 }
 
-static bool config_legal(const struct sim_world *w, const struct sim_rnic_config *config)
+bool rnic_config_legal(const struct sim_rnic_config *config)
 {
-    if (config->regions == 0 || config->regions > SIM_RNIC_MAX_REGIONS || config->max_reads > 64)
-        return false;
+    return config->regions != 0 && config->regions <= SIM_RNIC_MAX_REGIONS &&
+           config->windows <= SIM_RNIC_MAX_REGIONS - config->regions && config->max_reads <= 64;
+}
+
+/* Can it talk to those that are there? */
+static bool fits(const struct sim_world *w, const struct sim_rnic_config *config)
+{
     if (!w->rnics || w->rnics->rnics_count == 0)
         return true;
     return config->max_message == w->rnics->rnics[0]->config.max_message;
@@ -76,7 +84,7 @@ static bool config_legal(const struct sim_world *w, const struct sim_rnic_config
 
 int sim_rnic_add(struct sim_world *w, const char *name, const struct sim_rnic_config *config)
 {
-    if (!config_legal(w, config))
+    if (!rnic_config_legal(config) || !fits(w, config))
         return -EINVAL;
     if (w->agents_count == SIM_MAX_AGENTS)
         return -ENOSPC;

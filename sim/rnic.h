@@ -27,7 +27,14 @@
  *   With w->stepping.private_steps those that no other agent can tell from taking place earlier are
  *   taken at once: fetch, emit, reply; pieces of memory that is private to the handle's CPU; and
  *   the arrival of messages, if the connection cannot be lost, the sender never disconnects, and
- *   one of the two CPUs is `isolated` and has no other connection.
+ *   one of the two CPUs is `isolated` and has no other connection. Never at once: the fetch of a
+ *   BIND or LOCAL_INV, which is its execution, and the arrival of what names a window's STag, since
+ *   it depends on those.
+ *
+ * Regions and windows
+ *   Rights are looked up for every piece that is placed or read, and for both halves of an atomic:
+ *   after an invalidation no further piece moves, and the message fails with REMOTE_ACCESS when it
+ *   is delivered, unless all of it was placed before.
  *
  * Ordering, of each connection (config.ordering)
  *   STRONG      A work request begins when all earlier ones are done.

@@ -6,7 +6,7 @@
 #include "sim/rnic_state.h"
 
 #define SIM_RNIC_MAX_SGE 16u
-#define SIM_RNIC_MAX_REGIONS 4095u
+#define SIM_RNIC_MAX_REGIONS 4095u /* windows included */
 
 /*
  * RNICs have at most half of all steps: 12 of each end that are no pieces of memory, and as many
@@ -15,6 +15,7 @@
 #define SIM_RNIC_PIECE_STEPS 384u
 #define SIM_RNIC_MAX_ENDS ((SIM_MAX_STEPS / 2 - SIM_RNIC_PIECE_STEPS) / 12)
 
+bool rnic_config_legal(const struct sim_rnic_config *config);
 /* NULL: no memory. The world owns them. */
 struct sim_rnic *rnic_new(struct sim_world *w, const struct sim_rnic_config *config,
                           bool immediate);

@@ -44,10 +44,16 @@ static int agent_dereg(struct rdma *r, struct rdma_region *region)
     return h ? rnic_dereg(h, region) : cpu_poll_rdma_ops.dereg(r, region);
 }
 
-static int agent_window(struct rdma *r, struct rdma_window *window)
+static int agent_window_alloc(struct rdma *r, struct rdma_window *window)
 {
-    (void)r, (void)window;
-    return -ENOTSUP;
+    struct sim_handle *h = direct_handle(r);
+    return h ? rnic_window_alloc(h, window) : cpu_poll_rdma_ops.window_alloc(r, window);
+}
+
+static int agent_window_free(struct rdma *r, struct rdma_window *window)
+{
+    struct sim_handle *h = direct_handle(r);
+    return h ? rnic_window_free(h, window) : cpu_poll_rdma_ops.window_free(r, window);
 }
 
 /* What is for set-up is refused within a poll. */
@@ -172,8 +178,8 @@ const struct rdma_ops rnic_agent_rdma_ops = {
     .caps = agent_caps,
     .reg = agent_reg,
     .dereg = agent_dereg,
-    .window_alloc = agent_window,
-    .window_free = agent_window,
+    .window_alloc = agent_window_alloc,
+    .window_free = agent_window_free,
     .cq_create = agent_cq_create,
     .cq_destroy = agent_cq_destroy,
     .cq_poll = agent_cq_poll,

@@ -16,8 +16,9 @@ enum sim_ordering { SIM_ORDERING_RDMAP, SIM_ORDERING_INFINIBAND, SIM_ORDERING_ST
 
 /* Everything that is simulated. ORDERED_WRITES and WRITE_ACKED follow from the ordering. */
 #define SIM_RNIC_BITS \
-    (RDMA_CAP_SEND_INV | RDMA_CAP_INV_REGION | RDMA_CAP_IMM | RDMA_CAP_FETCH_ADD | \
-     RDMA_CAP_MASKED | RDMA_CAP_CAS | RDMA_CAP_ATOMIC_CPU | RDMA_CAP_BASE_TO | RDMA_CAP_SOLICITED)
+    (RDMA_CAP_SEND_INV | RDMA_CAP_INV_REGION | RDMA_CAP_INV_WINDOW | RDMA_CAP_IMM | \
+     RDMA_CAP_FETCH_ADD | RDMA_CAP_MASKED | RDMA_CAP_CAS | RDMA_CAP_ATOMIC_CPU | RDMA_CAP_WINDOW | \
+     RDMA_CAP_BASE_TO | RDMA_CAP_SOLICITED)
 
 struct sim_rnic_config {
     enum sim_ordering ordering;
@@ -27,8 +28,8 @@ struct sim_rnic_config {
     uint32_t max_inline;
     uint32_t max_reads; /* of one connection and direction */
     uint32_t regions;   /* at once */
-    uint32_t reserved;
-    uint64_t seed; /* of rdma_random() */
+    uint32_t windows;   /* at once; 0: none, without WINDOW and INV_WINDOW */
+    uint64_t seed;      /* of rdma_random() */
     bool wqe_big_endian, atomic_memory_big_endian, atomic_reply_big_endian;
 };
 

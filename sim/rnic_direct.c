@@ -56,7 +56,7 @@ static enum rdma_status deliver(struct end *peer, const struct rdma_wr *wr, uint
     else if (send && !rnic_local_ok(peer->handle->rnic, receive->sges, receive->sge_count,
                                     RDMA_LOCAL_WRITE))
         cqe.status = RDMA_LOCAL_ERROR;
-    else if (wr->op == RDMA_SEND_INV && !rnic_invalidate(peer->handle->rnic, wr->imm_stag, true))
+    else if (wr->op == RDMA_SEND_INV && !rnic_invalidate(peer, wr->imm_stag, true))
         return RDMA_REMOTE_ACCESS;
     if (cqe.status == RDMA_OK) {
         if (send)
@@ -74,8 +74,7 @@ static enum rdma_status deliver(struct end *peer, const struct rdma_wr *wr, uint
 static enum rdma_status write_remote(struct end *peer, const struct rdma_wr *wr, uint32_t length)
 {
     if (length != 0) {
-        char *at = rnic_remote(peer->handle->rnic, wr->remote_stag, wr->remote_to, length,
-                               RDMA_REMOTE_WRITE);
+        char *at = rnic_remote(peer, wr->remote_stag, wr->remote_to, length, RDMA_REMOTE_WRITE);
         if (!at)
             return RDMA_REMOTE_ACCESS;
         copy_between(&(struct rdma_sge){.addr = at, .length = length}, 1, wr->sges, wr->sge_count);
@@ -87,8 +86,7 @@ static enum rdma_status read_remote(struct end *peer, const struct rdma_wr *wr, 
 {
     if (length == 0)
         return RDMA_OK;
-    char *at =
-        rnic_remote(peer->handle->rnic, wr->remote_stag, wr->remote_to, length, RDMA_REMOTE_READ);
+    char *at = rnic_remote(peer, wr->remote_stag, wr->remote_to, length, RDMA_REMOTE_READ);
     if (!at)
         return RDMA_REMOTE_ACCESS;
     copy_between(wr->sges, wr->sge_count, &(struct rdma_sge){.addr = at, .length = length}, 1);
@@ -97,8 +95,7 @@ static enum rdma_status read_remote(struct end *peer, const struct rdma_wr *wr, 
 
 static enum rdma_status atomic(struct end *end, struct end *peer, const struct rdma_wr *wr)
 {
-    char *at =
-        rnic_remote(peer->handle->rnic, wr->remote_stag, wr->remote_to, 8, RDMA_REMOTE_ATOMIC);
+    char *at = rnic_remote(peer, wr->remote_stag, wr->remote_to, 8, RDMA_REMOTE_ATOMIC);
     if (!at)
         return RDMA_REMOTE_ACCESS;
     if ((uintptr_t)at % 8 != 0)
@@ -134,8 +131,13 @@ static enum rdma_status execute(struct end *end, struct end *peer, const struct 
     case RDMA_FETCH_ADD:
     case RDMA_CAS:
         return atomic(end, peer, wr);
+    case RDMA_BIND: {
+        struct rnic_wqe wqe;
+        rnic_write_wqe(&wqe, wr);
+        return rnic_bind(end, &wqe) ? RDMA_OK : RDMA_LOCAL_ERROR;
+    }
     case RDMA_LOCAL_INV:
-        return rnic_invalidate(end->handle->rnic, wr->imm_stag, false) ? RDMA_OK : RDMA_LOCAL_ERROR;
+        return rnic_invalidate(end, wr->imm_stag, false) ? RDMA_OK : RDMA_LOCAL_ERROR;
     default:
         return RDMA_OK;
     }
@@ -155,6 +157,8 @@ int rnic_direct_post_send(struct sim_handle *h, uint32_t conn, const struct rdma
         const struct rdma_wr *wr = &wrs[i];
         enum rdma_status status = RDMA_FLUSHED;
         e->posted++;
+        if (wr->op == RDMA_BIND)
+            rnic_window_posted(wr);
         if (!e->stopped && !e->halted)
             status = execute(end, rnic_peer(end), wr);
         if (status == RDMA_OK && (wr->flags & RDMA_SIGNALED) == 0) {

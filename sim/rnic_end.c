@@ -17,10 +17,8 @@ static uint32_t owed_by(const struct end *end)
     const struct rnic_end *e = end->state;
     struct rnic_wire *wire = rnic_link_of(end)->wires[e->side].state;
     uint32_t unknown = 0, sent = 0, owed = 0;
-    for (uint32_t i = e->completed - e->silent; i < e->launched; i++) {
-        uint16_t op = rnic_wqe(end, i)->op;
-        unknown += op != RDMA_NOOP && op != RDMA_LOCAL_INV;
-    }
+    for (uint32_t i = e->completed - e->silent; i < e->launched; i++)
+        unknown += !rnic_is_local(rnic_wqe(end, i)->op);
     for (uint32_t i = 0; i < wire->packets; i++)
         sent += rnic_packet(end->handle->w, wire, i)->type != PACKET_RESPONSE;
     for (uint32_t i = 0; i < wire->packets && sent > unknown; i++) {
@@ -74,6 +72,7 @@ void rnic_release(struct end *end)
     struct sim_world *w = end->handle->w;
     struct link *link = rnic_link_of(end);
     uint32_t side = end->state->side;
+    rnic_unbind_all(end);
     rnic_touch(w, link->segment);
     rnic_touch(w, end->segment);
     link->state->sides[side] = (struct rnic_link_side){0};

@@ -81,7 +81,7 @@ bool rnic_all_moved(const struct end *end, const struct rnic_packet *packet,
 {
     const struct sim_world *w = end->handle->w;
     uint32_t pieces = rnic_pieces(w, memory);
-    if (packet->moved_count == pieces)
+    if (packet->moved_count == pieces || packet->done)
         return true;
     if (private_too)
         return false;

@@ -48,6 +48,14 @@ static uint64_t octets_of(const struct rdma_wr *wr)
     return octets;
 }
 
+static int check_bind(const struct rdma_wr *wr)
+{
+    const uint32_t rights = RDMA_REMOTE_READ | RDMA_REMOTE_WRITE | RDMA_REMOTE_ATOMIC;
+    bool legal = wr->bind.window && wr->bind.region && (wr->bind.access & ~rights) == 0 &&
+                 wr->sge_count == 0 && (wr->flags & ~(RDMA_SIGNALED | RDMA_FENCE)) == 0;
+    return legal ? 0 : -EINVAL;
+}
+
 static int check_send(const struct sim_handle *h, const struct rnic_end *e,
                       const struct rdma_wr *wr)
 {
@@ -56,7 +64,9 @@ static int check_send(const struct sim_handle *h, const struct rnic_end *e,
     uint32_t needed = needed_bits(wr);
     if ((config->bits & needed) != needed)
         return -ENOTSUP;
-    if (wr->op >= RDMA_BIND && wr->op != RDMA_LOCAL_INV)
+    if (wr->op == RDMA_BIND)
+        return check_bind(wr);
+    if (wr->op > RDMA_LOCAL_INV)
         return -EINVAL;
     if (wr->sge_count > e->max_sge || (wr->flags & ~known_flags) != 0)
         return -EINVAL;
@@ -108,7 +118,7 @@ int rnic_check_receives(const struct sim_handle *h, uint32_t conn, const struct 
 /* ---- posting ----------------------------------------------------------------------------- */
 
 /* Only what means something for this operation: equal requests have equal octets. */
-static void write_wqe(struct rnic_wqe *wqe, const struct rdma_wr *wr)
+void rnic_write_wqe(struct rnic_wqe *wqe, const struct rdma_wr *wr)
 {
     *wqe = (struct rnic_wqe){.wr_id = wr->wr_id,
                              .length = (uint32_t)octets_of(wr),
@@ -122,6 +132,13 @@ static void write_wqe(struct rnic_wqe *wqe, const struct rdma_wr *wr)
     if (wr->op == RDMA_SEND_INV || wr->op == RDMA_WRITE_IMM || wr->op == RDMA_LOCAL_INV)
         wqe->imm_stag = wr->imm_stag;
     rnic_operands(wr, wqe->operand);
+    if (wr->op == RDMA_BIND) {
+        wqe->remote_to = wr->bind.offset;
+        wqe->remote_stag = wr->bind.region->stag;
+        wqe->imm_stag = wr->bind.window->stag;
+        wqe->operand[0] = wr->bind.length;
+        wqe->operand[1] = wr->bind.access;
+    }
     if ((wr->flags & RDMA_INLINE) == 0) {
         if (wr->sge_count != 0)
             memcpy(wqe->sges, wr->sges, wr->sge_count * sizeof *wr->sges);
@@ -142,8 +159,11 @@ int rnic_post_sends(struct sim_handle *h, uint32_t conn, const struct rdma_wr *w
         return failed;
     struct end *end = &h->ends[conn];
     rnic_touch(h->w, end->segment);
-    for (uint32_t i = 0; i < count; i++)
-        write_wqe(rnic_wqe(end, end->state->posted++), &wrs[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        if (wrs[i].op == RDMA_BIND)
+            rnic_window_posted(&wrs[i]);
+        rnic_write_wqe(rnic_wqe(end, end->state->posted++), &wrs[i]);
+    }
     return 0;
 }
 

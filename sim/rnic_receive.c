@@ -106,10 +106,10 @@ static uint8_t tagged_for(const struct end *end, uint32_t place, struct rnic_mem
                           struct rdma_sge *tagged)
 {
     const struct rnic_packet *packet = rnic_inbound(end, place);
-    if (packet->length == 0)
+    if (packet->length == 0 || packet->done)
         return RDMA_OK;
-    tagged->addr = rnic_remote(end->handle->rnic, packet->stag, packet->remote_to, packet->length,
-                               RDMA_REMOTE_WRITE);
+    tagged->addr =
+        rnic_remote(end, packet->stag, packet->remote_to, packet->length, RDMA_REMOTE_WRITE);
     if (!tagged->addr)
         return RDMA_REMOTE_ACCESS;
     tagged->length = packet->length;
@@ -168,15 +168,19 @@ bool rnic_may_place(const struct end *end, uint32_t place)
     return place == 0 || is_rdmap(end);
 }
 
+/* Once a WRITE is placed whole nobody asks again whether it may be: the right may be gone. */
 void rnic_do_place(struct end *end, uint32_t place, enum rnic_which which, uint32_t piece)
 {
+    struct rnic_packet *packet = rnic_inbound(end, place);
     struct rnic_memory memory;
     struct rdma_sge tagged;
     if (rnic_sink(end, place, &memory, &tagged) != RDMA_OK)
         return;
     touch_wire(end);
     rnic_look(end->handle->w, end->segment);
-    rnic_place(end, rnic_inbound(end, place), &memory, which, piece);
+    rnic_place(end, packet, &memory, which, piece);
+    if (packet->op == RDMA_WRITE || packet->op == RDMA_WRITE_IMM)
+        packet->done = rnic_all_moved(end, packet, &memory, true);
 }
 
 /* ---- deliver ----------------------------------------------------------------------------- */
@@ -192,6 +196,14 @@ bool rnic_can_deliver(const struct end *end, bool private_too)
     return rnic_all_moved(end, rnic_inbound(end, 0), &memory, private_too);
 }
 
+/* Does its fate depend on when the CPU binds or invalidates a window? */
+static bool goes_through_window(const struct end *end, const struct rnic_packet *packet)
+{
+    uint32_t stag = packet->op == RDMA_SEND_INV ? packet->imm_stag : packet->stag;
+    return packet->type != PACKET_RESPONSE && !packet->done &&
+           rnic_names_window(end->handle->rnic, stag);
+}
+
 /*
  * A request is noticed by what it sets off. So is a WRITE or response whose pieces all were steps
  * of their own.
@@ -201,6 +213,8 @@ bool rnic_delivers_at_once(const struct end *end)
     const struct rnic_packet *packet = rnic_inbound(end, 0);
     struct rnic_memory memory;
     struct rdma_sge tagged;
+    if (goes_through_window(end, packet))
+        return false;
     if (packet->type == PACKET_REQUEST || rnic_at_once(end))
         return true;
     if (packet->type == PACKET_MESSAGE && packet->op != RDMA_WRITE)
@@ -245,7 +259,7 @@ static uint8_t take_receive(struct end *end, const struct rnic_packet *packet)
     if (end->state->taken == end->state->receives_rung)
         return RDMA_RNR;
     if (packet->op == RDMA_SEND_INV) {
-        if (!rnic_invalidate(end->handle->rnic, packet->imm_stag, true))
+        if (!rnic_invalidate(end, packet->imm_stag, true))
             return RDMA_REMOTE_ACCESS;
         cqe.flags = RDMA_WC_INVALIDATED;
         cqe.imm = packet->imm_stag;
@@ -263,12 +277,10 @@ static uint8_t take_request(struct end *end, const struct rnic_packet *packet)
 {
     struct sim_world *w = end->handle->w;
     if (packet->op == RDMA_READ && packet->length != 0 &&
-        !rnic_remote(end->handle->rnic, packet->stag, packet->remote_to, packet->length,
-                     RDMA_REMOTE_READ))
+        !rnic_remote(end, packet->stag, packet->remote_to, packet->length, RDMA_REMOTE_READ))
         return RDMA_REMOTE_ACCESS;
     if (rnic_is_atomic(packet->op)) {
-        const char *at =
-            rnic_remote(end->handle->rnic, packet->stag, packet->remote_to, 8, RDMA_REMOTE_ATOMIC);
+        const char *at = rnic_remote(end, packet->stag, packet->remote_to, 8, RDMA_REMOTE_ATOMIC);
         if (!at)
             return RDMA_REMOTE_ACCESS;
         if ((uintptr_t)at % 8 != 0)

@@ -4,15 +4,27 @@
 
 #include "sim/rnic_state.h"
 
-/* STags and lkeys: host, place in its table, and a key that steps when the place is used again. */
+/*
+ * STags and lkeys: host, place in its table, and a key that steps when the place is used again.
+ * Windows have places behind those of the regions (rnic_windows.c).
+ */
 #define HOST_SHIFT 20u
 #define PLACE_SHIFT 8u
 #define PLACE_MASK 0xfffu
 
+uint32_t rnic_stag(const struct sim_rnic *rnic, uint32_t place, uint8_t key)
+{
+    return (rnic->index + 1) << HOST_SHIFT | (place + 1) << PLACE_SHIFT | key;
+}
+
+uint32_t rnic_stag_place(uint32_t stag)
+{
+    return (stag >> PLACE_SHIFT & PLACE_MASK) - 1;
+}
+
 static uint32_t key_of(const struct sim_rnic *rnic, uint32_t place)
 {
-    return (rnic->index + 1) << HOST_SHIFT | (place + 1) << PLACE_SHIFT |
-           rnic->host->regions[place].key;
+    return rnic_stag(rnic, place, rnic->host->regions[place].key);
 }
 
 int rnic_reg(struct sim_handle *h, void *addr, uint64_t length, uint32_t access,
@@ -56,15 +68,18 @@ int rnic_dereg(struct sim_handle *h, struct rdma_region *region)
     if (region->id >= rnic->config.regions || !rnic->host->regions[region->id].used ||
         key_of(rnic, region->id) != region->stag)
         return -EINVAL;
+    rnic_look(h->w, rnic->segment);
+    if (rnic_has_windows(rnic, region->id))
+        return -EBUSY;
     rnic_touch(h->w, rnic->segment);
     uint8_t key = rnic->host->regions[region->id].key;
     rnic->host->regions[region->id] = (struct rnic_region){.key = (uint8_t)(key + 1)};
     return 0;
 }
 
-static struct rnic_region *region_of(const struct sim_rnic *rnic, uint32_t key)
+struct rnic_region *rnic_region_of(const struct sim_rnic *rnic, uint32_t key)
 {
-    uint32_t place = (key >> PLACE_SHIFT & PLACE_MASK) - 1;
+    uint32_t place = rnic_stag_place(key);
     if (place >= rnic->config.regions)
         return NULL;
     struct rnic_region *r = &rnic->host->regions[place];
@@ -76,7 +91,7 @@ static bool place_ok(const struct sim_rnic *rnic, const struct rdma_sge *sge, ui
 {
     if (sge->length == 0)
         return true;
-    const struct rnic_region *r = region_of(rnic, sge->lkey);
+    const struct rnic_region *r = rnic_region_of(rnic, sge->lkey);
     uint64_t at = (uint64_t)(uintptr_t)sge->addr;
     return r && (r->access & access) == access && at >= r->addr && at - r->addr <= r->length &&
            sge->length <= r->length - (at - r->addr);
@@ -92,26 +107,63 @@ bool rnic_local_ok(const struct sim_rnic *rnic, const struct rdma_sge *sges, uin
     return true;
 }
 
-char *rnic_remote(const struct sim_rnic *rnic, uint32_t stag, uint64_t to, uint64_t length,
-                  uint32_t access)
+/* Octets with rights: a region, or the part of one that a window shows. */
+struct extent {
+    uint64_t addr, length, base_to;
+    uint32_t access;
+};
+
+/* Without rights: there is none with this STag for whoever comes through this end. */
+static struct extent extent_of(const struct end *end, uint32_t stag)
 {
-    rnic_look(rnic->w, rnic->segment);
-    const struct rnic_region *r = region_of(rnic, stag);
-    if (!r || (r->access & access) != access || to < r->base_to || to - r->base_to > r->length ||
-        length > r->length - (to - r->base_to))
-        return NULL;
-    return (char *)(uintptr_t)(r->addr + (to - r->base_to));
+    const struct rnic_window *window = rnic_window_of(end, stag);
+    if (window)
+        return (struct extent){window->addr, window->length, window->base_to, window->access};
+    const struct rnic_region *r = rnic_region_of(end->handle->rnic, stag);
+    if (r)
+        return (struct extent){r->addr, r->length, r->base_to, r->access};
+    return (struct extent){0};
 }
 
-bool rnic_invalidate(struct sim_rnic *rnic, uint32_t stag, bool by_peer)
+char *rnic_remote(const struct end *end, uint32_t stag, uint64_t to, uint64_t length,
+                  uint32_t access)
 {
-    struct rnic_region *r = region_of(rnic, stag);
+    rnic_look(end->handle->w, end->handle->rnic->segment);
+    struct extent at = extent_of(end, stag);
+    if ((at.access & access) != access || to < at.base_to || to - at.base_to > at.length ||
+        length > at.length - (to - at.base_to))
+        return NULL;
+    return (char *)(uintptr_t)(at.addr + (to - at.base_to));
+}
+
+/* Regions are invalidated through any connection: there are no protection domains. */
+static bool invalidate_region(struct sim_rnic *rnic, uint32_t stag, bool by_peer)
+{
     const uint32_t remote = RDMA_REMOTE_READ | RDMA_REMOTE_WRITE | RDMA_REMOTE_ATOMIC;
-    rnic_look(rnic->w, rnic->segment);
-    if (!r ||
+    struct rnic_region *r = rnic_region_of(rnic, stag);
+    if (!r || rnic_has_windows(rnic, rnic_stag_place(stag)) ||
         (by_peer && ((rnic->config.bits & RDMA_CAP_INV_REGION) == 0 || (r->access & remote) == 0)))
         return false;
     rnic_touch(rnic->w, rnic->segment);
     r->valid = 0;
     return true;
+}
+
+static bool invalidate_window(struct end *end, uint32_t stag, bool by_peer)
+{
+    const struct sim_rnic *rnic = end->handle->rnic;
+    struct rnic_window *window = rnic_window_of(end, stag);
+    if (!window || (by_peer && (rnic->config.bits & RDMA_CAP_INV_WINDOW) == 0))
+        return false;
+    rnic_touch(rnic->w, rnic->segment);
+    rnic_unbind(window);
+    return true;
+}
+
+bool rnic_invalidate(struct end *end, uint32_t stag, bool by_peer)
+{
+    struct sim_rnic *rnic = end->handle->rnic;
+    rnic_look(rnic->w, rnic->segment);
+    return rnic_names_window(rnic, stag) ? invalidate_window(end, stag, by_peer)
+                                         : invalidate_region(rnic, stag, by_peer);
 }

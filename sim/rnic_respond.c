@@ -25,7 +25,7 @@ void rnic_refuse_read(struct end *end, uint32_t place, uint8_t status)
         rnic_fail_awaited(peer, before, status);
 }
 
-/* The region may have been invalidated since the request was delivered. */
+/* The STag may have been invalidated since the request was delivered. */
 static void fail_request(struct end *end, uint32_t place)
 {
     struct sim_world *w = end->handle->w;
@@ -47,8 +47,8 @@ bool rnic_read_source(const struct end *end, uint32_t place, struct rnic_memory 
     *memory = (struct rnic_memory){0};
     if (packet->length == 0)
         return true;
-    tagged->addr = rnic_remote(end->handle->rnic, packet->stag, packet->remote_to, packet->length,
-                               RDMA_REMOTE_READ);
+    tagged->addr =
+        rnic_remote(end, packet->stag, packet->remote_to, packet->length, RDMA_REMOTE_READ);
     tagged->length = packet->length;
     if (!tagged->addr)
         return false;
@@ -109,7 +109,7 @@ void rnic_do_atomic(struct end *end, uint32_t place)
     struct rnic_packet *packet = rnic_read(end, place);
     rnic_touch(w, end->stage_segment);
     char *at =
-        rnic_remote(rnic, packet->stag, packet->remote_to, sizeof(uint64_t), RDMA_REMOTE_ATOMIC);
+        rnic_remote(end, packet->stag, packet->remote_to, sizeof(uint64_t), RDMA_REMOTE_ATOMIC);
     if (!at) {
         if (rnic->host->atomic == end->index + 1) {
             rnic_touch(w, rnic->segment);

@@ -47,19 +47,26 @@ bool rnic_can_fetch(const struct end *end)
            !end->stage->making && may_begin(end);
 }
 
-/* What is done without a message; false when it takes one. */
-static bool do_local(struct end *end, struct rnic_wqe *wqe)
+/* What the peer may do changes with a bind or an invalidation: when it is done is a choice. */
+bool rnic_fetches_at_once(const struct end *end)
+{
+    uint16_t op = rnic_wqe(end, end->state->launched)->op;
+    return op != RDMA_BIND && op != RDMA_LOCAL_INV;
+}
+
+/* Done without a message. */
+static void do_local(struct end *end, struct rnic_wqe *wqe)
 {
     struct rnic_end *e = end->state;
-    if (wqe->op == RDMA_LOCAL_INV && !rnic_invalidate(end->handle->rnic, wqe->imm_stag, false)) {
+    bool well =
+        wqe->op == RDMA_NOOP ||
+        (wqe->op == RDMA_BIND ? rnic_bind(end, wqe) : rnic_invalidate(end, wqe->imm_stag, false));
+    if (!well) {
         rnic_fail_wqe(end, e->launched++, RDMA_LOCAL_ERROR);
-        return true;
+        return;
     }
-    if (wqe->op != RDMA_NOOP && wqe->op != RDMA_LOCAL_INV)
-        return false;
     wqe->state = WQE_DONE;
     e->launched++;
-    return true;
 }
 
 void rnic_do_fetch(struct end *end)
@@ -70,8 +77,10 @@ void rnic_do_fetch(struct end *end)
     rnic_touch(w, end->segment);
     rnic_touch(w, end->stage_segment);
     rnic_observe(end, (struct sim_access){.kind = SIM_FETCH, .op = wqe->op, .value = wqe->wr_id});
-    if (do_local(end, wqe))
+    if (rnic_is_local(wqe->op)) {
+        do_local(end, wqe);
         return;
+    }
     struct rnic_memory memory = memory_of(wqe);
     if (!rnic_local_ok(end->handle->rnic, memory.sges, memory.count,
                        rnic_has_response(wqe->op) ? RDMA_LOCAL_WRITE : 0)) {

@@ -32,7 +32,19 @@ struct rnic_region {
     uint8_t reserved;
 };
 
-/* Of an RNIC. */
+struct rnic_window {
+    uint64_t addr; /* this and what follows: while it is bound */
+    uint64_t length;
+    uint64_t base_to;
+    uint32_t access;
+    uint32_t region; /* place of the region */
+    uint32_t end;    /* + 1, whose send queue bound it; 0: it is not bound */
+    uint8_t used;
+    uint8_t key; /* of the STag; another at every bind */
+    uint16_t reserved;
+};
+
+/* Of an RNIC. Windows follow the regions. */
 struct rnic_host {
     uint32_t atomic; /* end + 1 whose atomic is between its read and its write */
     uint32_t reserved;
@@ -45,9 +57,9 @@ enum wqe_state { WQE_POSTED, WQE_WAITING, WQE_DONE, WQE_FAILED };
 struct rnic_wqe {
     uint64_t wr_id;
     uint64_t remote_to;
-    uint64_t operand[4]; /* add, mask | compare, compare_mask, swap, swap_mask */
-    uint32_t remote_stag;
-    uint32_t imm_stag;
+    uint64_t operand[4];  /* add, mask | compare, compare_mask, swap, swap_mask | length, access */
+    uint32_t remote_stag; /* BIND: the region's, and remote_to the offset in it */
+    uint32_t imm_stag;    /* BIND: what the window's will be */
     uint32_t length;
     uint32_t sge_count;
     uint16_t op;
@@ -119,7 +131,7 @@ struct rnic_packet {
     uint16_t op;
     uint16_t flags;
     uint8_t type; /* enum packet_type */
-    uint8_t done; /* of a READ or atomic: the answer is complete */
+    uint8_t done; /* a READ or atomic: the answer is complete; a WRITE: all of it was placed */
     uint16_t reserved;
     uint32_t moved_count;
     uint64_t moved[]; /* a bit for each piece of memory that was read or written */
@@ -381,6 +393,18 @@ static inline struct rnic_event *rnic_events(const struct sim_handle *handle)
     return (struct rnic_event *)(rnic_timers(handle) + handle->limits.timers);
 }
 
+/* Windows have the places behind those of the regions. */
+static inline struct rnic_window *rnic_window(const struct sim_rnic *rnic, uint32_t place)
+{
+    return (struct rnic_window *)&rnic->host->regions[rnic->config.regions] + place;
+}
+
+/* Done by the RNIC alone: no message leaves. */
+static inline bool rnic_is_local(uint32_t op)
+{
+    return op == RDMA_NOOP || op == RDMA_BIND || op == RDMA_LOCAL_INV;
+}
+
 /* A READ or an atomic: the peer's answer completes it. */
 static inline bool rnic_has_response(uint32_t op)
 {
@@ -416,11 +440,36 @@ int rnic_dereg(struct sim_handle *h, struct rdma_region *region);
 /* May the device use this local memory so? `access`: 0 or RDMA_LOCAL_WRITE. */
 bool rnic_local_ok(const struct sim_rnic *rnic, const struct rdma_sge *sges, uint32_t count,
                    uint32_t access);
-/* Where `length` octets at a Tagged Offset are, or NULL without the right to them. */
-char *rnic_remote(const struct sim_rnic *rnic, uint32_t stag, uint64_t to, uint64_t length,
+/*
+ * Where `length` octets at a Tagged Offset are for whoever comes through this end's connection, or
+ * NULL without the right to them.
+ */
+char *rnic_remote(const struct end *end, uint32_t stag, uint64_t to, uint64_t length,
                   uint32_t access);
-/* False when it cannot be. */
-bool rnic_invalidate(struct sim_rnic *rnic, uint32_t stag, bool by_peer);
+/* By a work request of this end, or by its peer. False when it cannot be. */
+bool rnic_invalidate(struct end *end, uint32_t stag, bool by_peer);
+uint32_t rnic_stag(const struct sim_rnic *rnic, uint32_t place, uint8_t key);
+uint32_t rnic_stag_place(uint32_t stag);
+/* The valid region with this STag or lkey, or NULL. */
+struct rnic_region *rnic_region_of(const struct sim_rnic *rnic, uint32_t key);
+
+/* ---- windows: rnic_windows.c ------------------------------------------------------------- */
+
+int rnic_window_alloc(struct sim_handle *h, struct rdma_window *window);
+int rnic_window_free(struct sim_handle *h, const struct rdma_window *window);
+/* A BIND is posted: the window is told what it will be. */
+void rnic_window_posted(const struct rdma_wr *wr);
+/* Does it name a window of this RNIC, be it one that is bound or not? Constant. */
+bool rnic_names_window(const struct sim_rnic *rnic, uint32_t stag);
+/* The window with this STag if it is bound to this end's connection, or NULL. */
+struct rnic_window *rnic_window_of(const struct end *end, uint32_t stag);
+/* A BIND of this end is executed; false when it cannot be. */
+bool rnic_bind(struct end *end, const struct rnic_wqe *wqe);
+void rnic_unbind(struct rnic_window *window);
+/* The connection is over, and its windows with it. */
+void rnic_unbind_all(const struct end *end);
+/* Is a window bound to the region at `place`? */
+bool rnic_has_windows(const struct sim_rnic *rnic, uint32_t place);
 
 /* ---- atomics: rnic_atomic.c -------------------------------------------------------------- */
 
@@ -438,6 +487,7 @@ int rnic_check_sends(const struct sim_handle *h, uint32_t conn, const struct rdm
                      uint32_t count);
 int rnic_check_receives(const struct sim_handle *h, uint32_t conn, const struct rdma_wr *wrs,
                         uint32_t count);
+void rnic_write_wqe(struct rnic_wqe *wqe, const struct rdma_wr *wr);
 /* Puts them into the queue, where the RNIC sees them after the doorbell. */
 int rnic_post_sends(struct sim_handle *h, uint32_t conn, const struct rdma_wr *wrs, uint32_t count);
 int rnic_post_receives(struct sim_handle *h, uint32_t conn, const struct rdma_wr *wrs,
@@ -528,6 +578,7 @@ bool rnic_overlap(const struct rnic_memory *a, const struct rnic_memory *b);
 /* ---- the requesting side: rnic_send.c ---------------------------------------------------- */
 
 bool rnic_can_fetch(const struct end *end);
+bool rnic_fetches_at_once(const struct end *end); /* is nobody concerned by it? */
 void rnic_do_fetch(struct end *end);
 struct rnic_memory rnic_source(const struct end *end); /* of the message in the making */
 bool rnic_source_awaited(const struct end *end);       /* a READ under way changes it */

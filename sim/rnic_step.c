@@ -123,7 +123,7 @@ bool rnic_at_once(const struct end *end)
 /* Makes the message that a work request gathers; true when something was done. */
 static bool advance_making(struct end *end)
 {
-    if (rnic_can_fetch(end)) {
+    if (rnic_can_fetch(end) && rnic_fetches_at_once(end)) {
         rnic_do_fetch(end);
         return true;
     }
@@ -234,7 +234,7 @@ static void offer_pieces(struct offer *o, enum sim_step_kind kind, uint32_t piec
 static void offer_making(struct offer *o)
 {
     const struct end *end = o->end;
-    if (o->all && rnic_can_fetch(end))
+    if (rnic_can_fetch(end) && (o->all || !rnic_fetches_at_once(end)))
         offer(o, SIM_STEP_FETCH, 0);
     if (!end->stage->making || end->state->stopped)
         return;

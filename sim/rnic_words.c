@@ -60,6 +60,8 @@ static const char *call_name(uint32_t call)
         [SIM_CALL_REG] = "registers memory",
         [SIM_CALL_DEREG] = "deregisters memory",
         [SIM_CALL_ARM] = "arms its completion queue",
+        [SIM_CALL_WINDOW_ALLOC] = "allocates window",
+        [SIM_CALL_WINDOW_FREE] = "frees window",
     };
     return call < SIM_CALLS ? names[call] : "?";
 }

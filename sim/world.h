@@ -129,6 +129,8 @@ enum sim_call {
     SIM_CALL_REG,
     SIM_CALL_DEREG,
     SIM_CALL_ARM,
+    SIM_CALL_WINDOW_ALLOC,
+    SIM_CALL_WINDOW_FREE,
     SIM_CALLS,
 };
 

@@ -13,7 +13,7 @@ static const struct {
     [FAILING_REG] = {"reg", {-ENOMEM, -ENOSPC, -EINVAL}},
     [FAILING_DEREG] = {"dereg", {-EBUSY}},
     [FAILING_WINDOW_ALLOC] = {"window_alloc", {-ENOTSUP, -ENOMEM}},
-    [FAILING_WINDOW_FREE] = {"window_free", {-EBUSY}},
+    [FAILING_WINDOW_FREE] = {"window_free", {-EINVAL}},
     [FAILING_CQ_CREATE] = {"cq_create", {-EINVAL, -ENOMEM}},
     [FAILING_CQ_DESTROY] = {"cq_destroy", {-EBUSY}},
     [FAILING_CQ_POLL] = {"cq_poll", {-EIO}},

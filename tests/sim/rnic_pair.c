@@ -86,6 +86,7 @@ void pair_open(struct pair *pair, enum pair_mode mode, struct sim_rnic_config co
     config.max_inline = 48;
     config.max_reads = 2;
     config.regions = 4;
+    config.windows = 2;
     config.seed = 7;
     memset(pair, 0, sizeof *pair);
     pair->mode = mode;

@@ -78,8 +78,8 @@ void pair_open(struct pair *pair, enum pair_mode mode, struct sim_rnic_config co
 {
     static const enum sim_ordering orderings[] = {SIM_ORDERING_STRONG, SIM_ORDERING_RDMAP,
                                                   SIM_ORDERING_INFINIBAND, SIM_ORDERING_STRONG};
-    const uint32_t all =
-        RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE | RDMA_REMOTE_ATOMIC;
+    const uint32_t all = RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE |
+                         RDMA_REMOTE_ATOMIC | RDMA_BIND_WINDOW;
     config.ordering = orderings[mode];
     config.bits = config.bits ? config.bits : SIM_RNIC_BITS;
     config.max_message = 256;

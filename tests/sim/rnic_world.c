@@ -208,8 +208,8 @@ static void attach(struct sim_world *w, const int rnic[2])
 
 static void register_all(struct sim_world *w)
 {
-    const uint32_t all =
-        RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE | RDMA_REMOTE_ATOMIC;
+    const uint32_t all = RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE |
+                         RDMA_REMOTE_ATOMIC | RDMA_BIND_WINDOW;
     size_t octets = (size_t)((char *)(rw.pair + 2) - (char *)rw.x);
     for (uint32_t i = 0; i < running->agents; i++) {
         struct rdma *r = &w->agents[i].rdma;
@@ -217,7 +217,8 @@ static void register_all(struct sim_world *w)
             CU_ASSERT_EQUAL_FATAL(rdma_reg(r, rw.x, octets, all, 0, &rw.shared[i]), 0);
         rw.buffer[i] = bare_segment(w, "buffer", RW_BUFFER, i + 1);
         CU_ASSERT_EQUAL_FATAL(rdma_reg(r, rw.buffer[i], RW_BUFFER,
-                                       RDMA_LOCAL_WRITE | RDMA_REMOTE_WRITE, 0, &rw.own[i]),
+                                       RDMA_LOCAL_WRITE | RDMA_REMOTE_WRITE | RDMA_BIND_WINDOW, 0,
+                                       &rw.own[i]),
                               0);
         CU_ASSERT_EQUAL_FATAL(rdma_cq_create(r, 12, &rw.cq[i]), 0);
         CU_ASSERT_EQUAL_FATAL(rdma_listen(r, ""), 0);

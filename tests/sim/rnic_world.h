@@ -35,6 +35,7 @@ struct rw_private {
     uint64_t result[RW_RESULTS];
     uint64_t stage;
     uint64_t done;
+    struct rdma_window window;
 };
 
 /* One poll; true when the function has ended. */

@@ -209,6 +209,91 @@ static void private_memory(void)
     }
 }
 
+/* ---- when it is executed ----------------------------------------------------------------- */
+
+static bool invalidate_then_tell(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    if (p->stage == 0) {
+        post_invalidation(a, w, window.stag);
+        mem_store64(&a->mem, w->x, 1);
+        p->stage = 1;
+        return false;
+    }
+    return take_status(a, w, p);
+}
+
+static bool write_when_told(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    return p->stage == 0 && mem_load64(&a->mem, w->x) == 0 ? false : write_pair(a, w, p);
+}
+
+/* It is posted, and everybody knows; but until it completes a WRITE may still come through. */
+static void later_than_posted(void)
+{
+    for (int i = 0; i < RW_ORDERINGS; i++) {
+        bool written = false, refused = false;
+        rw_run((struct rw_test){.code = {write_when_told, invalidate_then_tell},
+                                .agents = 2,
+                                .ordering = rw_orderings[i],
+                                .no_receives = true,
+                                .set_up = bind_shared},
+               &o);
+        for (uint32_t j = 0; j < o.count; j++) {
+            written |= o.all[j].pair[0] && o.all[j].pair[1];
+            refused |= !o.all[j].pair[0] && !o.all[j].pair[1];
+        }
+        CU_ASSERT(written && refused);
+    }
+}
+
+/* Both behind one doorbell. */
+static bool tell_then_write_buffer(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    uint64_t values[2] = {1, 7};
+    struct rdma_sge sges[2] = {{&values[0], 8, 0}, {&values[1], 8, 0}};
+    struct rdma_wr wrs[2] = {rw_remote(a, w, RDMA_WRITE, w->x, RDMA_INLINE),
+                             {.op = RDMA_WRITE,
+                              .flags = RDMA_SIGNALED | RDMA_INLINE,
+                              .remote_to = RW_SINK,
+                              .remote_stag = window.stag}};
+    if (p->stage != 0)
+        return take_status(a, w, p);
+    for (int i = 0; i < 2; i++) {
+        wrs[i].sges = &sges[i];
+        wrs[i].sge_count = 1;
+    }
+    CU_ASSERT_EQUAL(rdma_post_send(&a->rdma, w->conn[0], wrs, 2), 0);
+    p->stage = 1;
+    return false;
+}
+
+static bool invalidate_when_told(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    return p->stage == 0 && mem_load64(&a->mem, w->x) == 0 ? false : invalidate_then_read(a, w, p);
+}
+
+/* A's earlier WRITE is all that B waits for: the other may be on its way yet. */
+static void earlier_than_arrived(void)
+{
+    for (int i = 0; i < RW_ORDERINGS * 2; i++) {
+        bool before = false, refused = false;
+        rw_run((struct rw_test){.code = {tell_then_write_buffer, invalidate_when_told},
+                                .agents = 2,
+                                .ordering = rw_orderings[i / 2],
+                                .isolated = i % 2,
+                                .no_receives = true,
+                                .set_up = bind_private},
+               &o);
+        for (uint32_t j = 0; j < o.count; j++) {
+            const uint64_t *found = o.all[j].result[1];
+            CU_ASSERT_EQUAL(found[1], found[2]);
+            before |= found[1] == 7;
+            refused |= found[1] == 0;
+        }
+        CU_ASSERT(before && refused);
+    }
+}
+
 /* ---- against READs and atomics ----------------------------------------------------------- */
 
 static bool add_pair(struct sim_agent *a, const struct rw *w, struct rw_private *p)
@@ -562,6 +647,8 @@ int main(void)
         {"LOCAL_INV against a WRITE", write_is_cut_short},
         {"LOCAL_INV against an isolated CPU", write_of_isolated},
         {"LOCAL_INV, private memory", private_memory},
+        {"LOCAL_INV is executed later than posted", later_than_posted},
+        {"LOCAL_INV before what is on its way", earlier_than_arrived},
         {"LOCAL_INV against an atomic", atomic_is_cut_short},
         {"LOCAL_INV against a READ", read_finds_nothing_later},
         {"SEND_INV", send_inv_is_the_end},

@@ -190,7 +190,7 @@ struct sim_device *sim_device_open(const struct sim_device_config *config)
     struct sim_rnic_config rnic = config->rnic;
     uint32_t hosts = config->hosts ? config->hosts : 1;
     fill_in(&rnic);
-    if (hosts > SIM_MAX_AGENTS || !rnic_config_legal(&rnic))
+    if (hosts > SIM_MAX_AGENTS || !rnic_config_legal(&rnic) || rnic.rnr_retry == SIM_RNR_FOREVER)
         return NULL;
     struct sim_device *dev = calloc(1, sizeof *dev);
     if (!dev)

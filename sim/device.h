@@ -3,8 +3,8 @@
  * The simulated RNIC as an ordinary provider within one process, without a world of steps: for unit
  * tests, benchmarks, and programs in which both sides live. Every call acts at once, to the end:
  * when rdma_post_send() returns, the peer's memory has the data and both completion queues their
- * completions. What cannot be seen here (orders, loss of what is on the way) is what worlds are
- * for.
+ * completions. What cannot be seen here (orders, loss of what is on the way, SIM_RNR_FOREVER) is
+ * what worlds are for.
  *
  * Registered memory may be any memory of the process. Nothing allocates after handles and
  * completion queues were made. Not for several threads at a time.

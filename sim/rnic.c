@@ -71,7 +71,8 @@ struct sim_rnic *rnic_new(struct sim_world *w, const struct sim_rnic_config *con
 bool rnic_config_legal(const struct sim_rnic_config *config)
 {
     return config->regions != 0 && config->regions <= SIM_RNIC_MAX_REGIONS &&
-           config->windows <= SIM_RNIC_MAX_REGIONS - config->regions && config->max_reads <= 64;
+           config->windows <= SIM_RNIC_MAX_REGIONS - config->regions && config->max_reads <= 64 &&
+           config->rnr_retry <= (config->ordering == SIM_ORDERING_RDMAP ? 0 : SIM_RNR_FOREVER);
 }
 
 /* Can it talk to those that are there? */
@@ -79,7 +80,8 @@ static bool fits(const struct sim_world *w, const struct sim_rnic_config *config
 {
     if (!w->rnics || w->rnics->rnics_count == 0)
         return true;
-    return config->max_message == w->rnics->rnics[0]->config.max_message;
+    const struct sim_rnic_config *first = &w->rnics->rnics[0]->config;
+    return config->max_message == first->max_message && config->rnr_retry == first->rnr_retry;
 }
 
 int sim_rnic_add(struct sim_world *w, const char *name, const struct sim_rnic_config *config)
@@ -150,11 +152,13 @@ static int add_link(struct sim_handle *h, struct link *link)
     if (!link->state)
         return -ENOMEM;
     link->capacity = h->limits.wire;
+    uint32_t answers = h->rnic->config.rnr_retry == SIM_RNR_FOREVER ? h->limits.reads : 0;
     for (int i = 0; i < 2 && !w->rnics->immediate; i++) {
-        link->wires[i].state = segment_new(w, "wire",
-                                           sizeof *link->wires[i].state +
-                                               (size_t)link->capacity * w->rnics->packet_octets,
-                                           &link->wires[i].segment);
+        link->wires[i].state =
+            segment_new(w, "wire",
+                        sizeof *link->wires[i].state +
+                            (size_t)(link->capacity + answers) * w->rnics->packet_octets,
+                        &link->wires[i].segment);
         if (!link->wires[i].state)
             return -ENOMEM;
     }

@@ -45,7 +45,17 @@
  *               messages are delivered in order. A WRITE or SEND completes when its data was
  *               gathered. READs begin when delivered and are read in any order, atomics in order.
  *
+ * No receive posted (config.rnr_retry)
+ *   Below SIM_RNR_FOREVER the message fails with RNR when it is delivered, and the connection ends.
+ *   1 to 6 are as 0: where a message may arrive at any time, trying again so often leads nowhere
+ *   else. With SIM_RNR_FOREVER (not RDMAP) it waits until there is one, and so do all messages
+ *   and requests of that sender behind it; earlier ones have had their effect, the data of a
+ *   WRITE_IMM that waits may be placed, and answers to READs and atomics of the peer pass by.
+ *   It completes when it was delivered, or FLUSHED. The NAKs that are exchanged are no steps.
+ *
  * Limits, beyond which nothing is explored
+ *   With private steps taken at once, a receive is posted with the access before it in its poll:
+ *   that a message comes just in between, and fails with RNR, is not seen.
  *   One WQE of a queue gathers at a time. A message of more than 32 pieces offers its lowest and
  *   highest 16 at any moment.
  *   With private steps taken at once, what arrives in private memory is there whole or not at all,

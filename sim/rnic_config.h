@@ -20,6 +20,9 @@ enum sim_ordering { SIM_ORDERING_RDMAP, SIM_ORDERING_INFINIBAND, SIM_ORDERING_ST
      RDMA_CAP_FETCH_ADD | RDMA_CAP_MASKED | RDMA_CAP_CAS | RDMA_CAP_ATOMIC_CPU | RDMA_CAP_WINDOW | \
      RDMA_CAP_BASE_TO | RDMA_CAP_SOLICITED)
 
+/* A message for which no receive is posted waits for one, however long that takes. */
+#define SIM_RNR_FOREVER 7u
+
 struct sim_rnic_config {
     enum sim_ordering ordering;
     uint32_t bits;        /* of SIM_RNIC_BITS; others are left out */
@@ -29,7 +32,13 @@ struct sim_rnic_config {
     uint32_t max_reads; /* of one connection and direction */
     uint32_t regions;   /* at once */
     uint32_t windows;   /* at once; 0: none, without WINDOW and INV_WINDOW */
-    uint64_t seed;      /* of rdma_random() */
+    /*
+     * What becomes of a message for which no receive is posted ("receiver not ready"), as in
+     * InfiniBand: below SIM_RNR_FOREVER it fails (sim/rnic.h). The same for all RNICs that talk to
+     * each other; with RDMAP, which has no such thing, 0.
+     */
+    uint32_t rnr_retry;
+    uint64_t seed; /* of rdma_random() */
     bool wqe_big_endian, atomic_memory_big_endian, atomic_reply_big_endian;
 };
 

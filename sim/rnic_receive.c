@@ -43,7 +43,27 @@ struct rnic_packet *rnic_inbound(const struct end *end, uint32_t place)
     return rnic_packet(end->handle->w, wire_of(end), place);
 }
 
-static void take_off_wire(struct end *end)
+/* InfiniBand: the message is sent again, and those behind it, until there is a receive. */
+static bool waits_for_receive(const struct end *end, const struct rnic_packet *packet)
+{
+    const struct rnic_end *e = end->state;
+    return end->handle->rnic->config.rnr_retry == SIM_RNR_FOREVER &&
+           packet->type == PACKET_MESSAGE && rnic_takes_receive(packet->op) &&
+           e->taken == e->receives_rung;
+}
+
+uint32_t rnic_inbound_next(const struct end *end)
+{
+    uint32_t packets = rnic_inbound_count(end);
+    if (packets != 0 && !waits_for_receive(end, rnic_inbound(end, 0)))
+        return 0;
+    for (uint32_t i = 1; i < packets; i++)
+        if (rnic_inbound(end, i)->type == PACKET_RESPONSE)
+            return i;
+    return UINT32_MAX;
+}
+
+static void take_off_wire(struct end *end, uint32_t place)
 {
     struct sim_world *w = end->handle->w;
     struct rnic_wire *wire = wire_of(end);
@@ -56,7 +76,8 @@ static void take_off_wire(struct end *end)
         rnic_touch(w, link->segment);
         link->state->owed--;
     }
-    memmove(rnic_packet(w, wire, 0), rnic_packet(w, wire, 1), wire->packets * octets);
+    memmove(rnic_packet(w, wire, place), rnic_packet(w, wire, place + 1),
+            (wire->packets - place) * octets);
     memset(rnic_packet(w, wire, wire->packets), 0, octets);
     struct end *peer = rnic_peer(end);
     if (peer)
@@ -165,7 +186,7 @@ bool rnic_sink_gathered(const struct end *end, uint32_t place)
 
 bool rnic_may_place(const struct end *end, uint32_t place)
 {
-    return place == 0 || is_rdmap(end);
+    return place == 0 || is_rdmap(end) || place == rnic_inbound_next(end);
 }
 
 /* Once a WRITE is placed whole nobody asks again whether it may be: the right may be gone. */
@@ -189,11 +210,14 @@ bool rnic_can_deliver(const struct end *end, bool private_too)
 {
     struct rnic_memory memory;
     struct rdma_sge tagged;
-    if (!rnic_receives(end) || rnic_inbound_count(end) == 0)
+    if (!rnic_receives(end))
         return false;
-    if (rnic_sink(end, 0, &memory, &tagged) != RDMA_OK)
+    uint32_t next = rnic_inbound_next(end);
+    if (next == UINT32_MAX)
+        return false;
+    if (rnic_sink(end, next, &memory, &tagged) != RDMA_OK)
         return true; /* and fails */
-    return rnic_all_moved(end, rnic_inbound(end, 0), &memory, private_too);
+    return rnic_all_moved(end, rnic_inbound(end, next), &memory, private_too);
 }
 
 /* Does its fate depend on when the CPU binds or invalidates a window? */
@@ -210,7 +234,8 @@ static bool goes_through_window(const struct end *end, const struct rnic_packet 
  */
 bool rnic_delivers_at_once(const struct end *end)
 {
-    const struct rnic_packet *packet = rnic_inbound(end, 0);
+    uint32_t next = rnic_inbound_next(end);
+    const struct rnic_packet *packet = rnic_inbound(end, next);
     struct rnic_memory memory;
     struct rdma_sge tagged;
     if (goes_through_window(end, packet))
@@ -219,16 +244,15 @@ bool rnic_delivers_at_once(const struct end *end)
         return true;
     if (packet->type == PACKET_MESSAGE && packet->op != RDMA_WRITE)
         return false;
-    return packet->moved_count != 0 && rnic_sink(end, 0, &memory, &tagged) == RDMA_OK &&
+    return packet->moved_count != 0 && rnic_sink(end, next, &memory, &tagged) == RDMA_OK &&
            rnic_all_moved(end, packet, &memory, true);
 }
 
 /* Nothing more is placed here, and the connection ends. */
-static void fail_inbound(struct end *end, uint8_t status)
+static void fail_inbound(struct end *end, struct rnic_packet *packet, uint8_t status)
 {
     struct sim_world *w = end->handle->w;
     struct link *link = rnic_link_of(end);
-    struct rnic_packet *packet = rnic_inbound(end, 0);
     struct end *peer = rnic_peer(end);
     rnic_tell(end, packet, true, status, 0);
     if (packet->type == PACKET_RESPONSE) {
@@ -301,11 +325,12 @@ void rnic_do_deliver(struct end *end)
 {
     struct rnic_memory memory;
     struct rdma_sge tagged;
-    struct rnic_packet *packet = rnic_inbound(end, 0);
+    uint32_t next = rnic_inbound_next(end);
+    struct rnic_packet *packet = rnic_inbound(end, next);
     struct end *peer = rnic_peer(end);
     uint64_t wr_id = 0;
     rnic_look(end->handle->w, end->segment);
-    uint8_t status = rnic_sink(end, 0, &memory, &tagged);
+    uint8_t status = rnic_sink(end, next, &memory, &tagged);
     if (status == RDMA_OK) {
         touch_wire(end);
         rnic_place(end, packet, &memory, RNIC_ALL, 0);
@@ -323,7 +348,7 @@ void rnic_do_deliver(struct end *end)
                                           .response = packet->type == PACKET_RESPONSE,
                                           .status = status});
     if (status != RDMA_OK) {
-        fail_inbound(end, status);
+        fail_inbound(end, packet, status);
         return;
     }
     rnic_tell(end, packet, true, RDMA_OK, wr_id);
@@ -331,6 +356,6 @@ void rnic_do_deliver(struct end *end)
         response_done(end);
     else if (packet->type == PACKET_MESSAGE && peer && !is_rdmap(end))
         rnic_acknowledge(peer);
-    take_off_wire(end);
+    take_off_wire(end, next);
     rnic_stir(end);
 }

@@ -148,7 +148,7 @@ void rnic_do_atomic(struct end *end, uint32_t place)
 bool rnic_can_reply(const struct end *end)
 {
     return !end->state->stopped && end->stage->reads != 0 && rnic_read(end, 0)->done &&
-           rnic_wire_room(end);
+           rnic_wire_room(end, true);
 }
 
 void rnic_do_reply(struct end *end)

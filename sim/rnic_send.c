@@ -127,7 +127,7 @@ bool rnic_can_emit(const struct end *end)
     if (!end->stage->making || end->state->stopped)
         return false;
     struct rnic_memory source = rnic_source(end);
-    return rnic_all_moved(end, rnic_making(end), &source, true) && rnic_wire_room(end);
+    return rnic_all_moved(end, rnic_making(end), &source, true) && rnic_wire_room(end, false);
 }
 
 void rnic_do_emit(struct end *end)

@@ -251,7 +251,8 @@ struct link {
         struct rnic_wire *state;
         struct sim_segment *segment;
     } wires[2]; /* by the side that sends */
-    uint32_t capacity;
+    uint32_t
+        capacity; /* of each wire, in messages; answers that may pass by have room of their own */
 };
 
 struct sim_rnic {
@@ -603,6 +604,11 @@ void rnic_fail_wqe(struct end *end, uint32_t place, uint8_t status);
 bool rnic_receives(const struct end *end);
 uint32_t rnic_inbound_count(const struct end *end);
 struct rnic_packet *rnic_inbound(const struct end *end, uint32_t place);
+/*
+ * The place of what is delivered next, or UINT32_MAX: the first, or what passes by while that one
+ * waits for a receive.
+ */
+uint32_t rnic_inbound_next(const struct end *end);
 /* Where message `place` goes: enum rdma_status. */
 uint8_t rnic_sink(const struct end *end, uint32_t place, struct rnic_memory *memory,
                   struct rdma_sge *tagged);
@@ -637,8 +643,8 @@ void rnic_do_reply(struct end *end);
 void rnic_settle(struct sim_world *w);
 /* Can nobody tell a message that just left from one that has arrived? */
 bool rnic_at_once(const struct end *end);
-/* Is there room for one more message from this end? Also when nobody will receive it. */
-bool rnic_wire_room(const struct end *end);
+/* Is there room for one more from this end? Also when nobody will receive it. */
+bool rnic_wire_room(const struct end *end, bool response);
 /* Puts it there, or drops it. */
 void rnic_send(struct end *end, struct rnic_packet *packet);
 void rnic_observe(const struct end *end, struct sim_access access);

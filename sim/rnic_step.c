@@ -58,13 +58,20 @@ static bool is_heard(const struct end *end)
     return other->handle != 0 && !other->stopped && !other->refuses;
 }
 
-bool rnic_wire_room(const struct end *end)
+bool rnic_wire_room(const struct end *end, bool response)
 {
+    const struct sim_world *w = end->handle->w;
     const struct link *link = rnic_link_of(end);
     if (!is_heard(end))
         return true;
+    struct rnic_wire *wire = link->wires[end->state->side].state;
+    uint32_t packets = wire->packets;
     rnic_look(end->handle->w, link->wires[end->state->side].segment);
-    return link->wires[end->state->side].state->packets < link->capacity;
+    if (end->handle->rnic->config.rnr_retry != SIM_RNR_FOREVER)
+        return packets < link->capacity;
+    for (uint32_t i = 0; i < wire->packets; i++)
+        packets -= rnic_packet(w, wire, i)->type == PACKET_RESPONSE;
+    return response || packets < link->capacity;
 }
 
 void rnic_send(struct end *end, struct rnic_packet *packet)
@@ -143,9 +150,10 @@ static bool advance_making(struct end *end)
 
 static bool advance_inbound(struct end *end)
 {
-    if (!rnic_receives(end) || rnic_inbound_count(end) == 0)
+    if (!rnic_receives(end))
         return false;
-    if (rnic_sink_gathered(end, 0) && !rnic_can_deliver(end, true))
+    uint32_t next = rnic_inbound_next(end);
+    if (next == UINT32_MAX || (rnic_sink_gathered(end, next) && !rnic_can_deliver(end, true)))
         return false;
     if (!rnic_can_deliver(end, false) || !rnic_delivers_at_once(end))
         return false;
@@ -251,17 +259,19 @@ static void offer_inbound(struct offer *o)
     if (!rnic_receives(end))
         return;
     bool private_too = o->all;
-    uint32_t packets = rnic_inbound_count(end);
-    for (uint32_t i = 0; i < packets && rnic_may_place(end, i); i++) {
+    uint32_t packets = rnic_inbound_count(end), next = rnic_inbound_next(end);
+    for (uint32_t i = 0; i < packets; i++) {
         struct rnic_memory memory;
         struct rdma_sge tagged;
+        if (!rnic_may_place(end, i))
+            continue;
         bool gathered = rnic_sink_gathered(end, i);
         if (rnic_sink(end, i, &memory, &tagged) == RDMA_OK)
             offer_pieces(o, SIM_STEP_PLACE, i, rnic_inbound(end, i), &memory, o->all || gathered);
-        if (i == 0)
+        if (i == next)
             private_too = o->all || gathered;
     }
-    if (packets != 0 && rnic_can_deliver(end, private_too) &&
+    if (next != UINT32_MAX && rnic_can_deliver(end, private_too) &&
         (o->all || !rnic_delivers_at_once(end)))
         offer(o, SIM_STEP_DELIVER, 0);
 }

@@ -173,6 +173,7 @@ static void add_rnics(struct sim_world *w, int rnic[2])
                                      .max_reads = 2,
                                      .regions = 4,
                                      .windows = 2,
+                                     .rnr_retry = running->rnr_retry,
                                      .seed = 1,
                                      .atomic_memory_big_endian = running->big_endian_memory,
                                      .atomic_reply_big_endian = running->big_endian_reply};

@@ -51,6 +51,7 @@ struct rw_test {
     uint32_t tear;         /* 0: 8 */
     uint32_t bits;         /* 0: SIM_RNIC_BITS */
     uint32_t timers;
+    uint32_t rnr_retry;
     uint32_t cuts;       /* the first connection may be cut so often */
     bool dies;           /* agent 0 and its host stop instead */
     bool third_connects; /* agent 2 to agent 1; else to agent 3, if there is one */

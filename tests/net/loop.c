@@ -39,14 +39,10 @@ static int reg(struct rdma *r, void *addr, uint64_t length, uint32_t access, uin
 
 static int dereg(struct rdma *r, struct rdma_region *region)
 {
+    if (loop_has_windows(loop_self(r)->loop, region->id))
+        return -EBUSY;
     memset(&loop_self(r)->loop->regions[region->id], 0, sizeof *region);
     return 0;
-}
-
-static int no_window(struct rdma *r, struct rdma_window *window)
-{
-    (void)r, (void)window;
-    return -ENOTSUP;
 }
 
 /* ---- completions and events -------------------------------------------------------------- */
@@ -328,6 +324,7 @@ static int destroy(struct rdma *r, uint32_t conn)
     struct loop_conn *c = &loop_self(r)->conns[conn];
     if (c->state == LOOP_CONNECTED || (c->state == LOOP_ENDED && !c->drained_told))
         return -EBUSY;
+    loop_windows_end(loop_self(r), conn);
     memset(c, 0, sizeof *c);
     return 0;
 }
@@ -352,8 +349,8 @@ static const struct rdma_ops loop_ops = {
     .caps = caps,
     .reg = reg,
     .dereg = dereg,
-    .window_alloc = no_window,
-    .window_free = no_window,
+    .window_alloc = loop_window_alloc,
+    .window_free = loop_window_free,
     .cq_create = cq_create,
     .cq_destroy = cq_destroy,
     .cq_poll = cq_poll,
@@ -378,9 +375,10 @@ void loop_init(struct loop *loop)
     memset(loop, 0, sizeof *loop);
     loop->random = 1;
     loop->caps = (struct rdma_caps){
-        .bits = RDMA_CAP_SEND_INV | RDMA_CAP_INV_REGION | RDMA_CAP_IMM | RDMA_CAP_FETCH_ADD |
-                RDMA_CAP_MASKED | RDMA_CAP_CAS | RDMA_CAP_ATOMIC_CPU | RDMA_CAP_BASE_TO |
-                RDMA_CAP_ORDERED_WRITES | RDMA_CAP_WRITE_ACKED | RDMA_CAP_SOLICITED,
+        .bits = RDMA_CAP_SEND_INV | RDMA_CAP_INV_REGION | RDMA_CAP_INV_WINDOW | RDMA_CAP_WINDOW |
+                RDMA_CAP_IMM | RDMA_CAP_FETCH_ADD | RDMA_CAP_MASKED | RDMA_CAP_CAS |
+                RDMA_CAP_ATOMIC_CPU | RDMA_CAP_BASE_TO | RDMA_CAP_ORDERED_WRITES |
+                RDMA_CAP_WRITE_ACKED | RDMA_CAP_SOLICITED,
         .binding = RDMA_BINDING_RDMAP,
         .max_message = LOOP_MESSAGE,
         .max_inline = LOOP_INLINE,

@@ -2,7 +2,7 @@
 /*
  * The most trivial provider of net/rdma.h: handles of one process that exchange messages by memcpy,
  * at once. What it does is plain to see, so that tests of ref/ and of other providers can be
- * compared with it. Strong ordering; no windows, no chains. All memory is inside.
+ * compared with it. Strong ordering; no chains. All memory is inside.
  *
  * It is strict where real devices are strict only sometimes: a queue that is too full, a completion
  * queue that overflows, a post before CONNECTED or after DISCONNECTED was taken all fail.
@@ -20,6 +20,7 @@
 #define LOOP_QUEUE 64u
 #define LOOP_CQ 4096u
 #define LOOP_REGIONS 256u
+#define LOOP_WINDOWS 8u
 #define LOOP_EVENTS 64u
 #define LOOP_TIMERS 32u
 #define LOOP_SGES 4u
@@ -39,7 +40,8 @@ struct loop_send {
     struct rdma_sge sges[LOOP_SGES];
     char octets[LOOP_INLINE]; /* of RDMA_INLINE */
     uint32_t length;
-    uint32_t number; /* of this connection, from 1 */
+    uint32_t number;    /* of this connection, from 1 */
+    uint32_t bind_stag; /* of BIND: what the window's will be */
     enum rdma_status status;
     bool executed;
 };
@@ -81,6 +83,18 @@ struct loop_handle {
     bool overflowed;
 };
 
+struct loop_window {
+    struct loop_handle *of; /* whose connection `conn` it is bound to; NULL: it is not bound */
+    uint32_t conn;
+    uint32_t access;
+    char *addr;
+    uint64_t length;
+    uint64_t base_to;
+    uint32_t region;
+    uint32_t stag;
+    bool used;
+};
+
 /* What a lie does too late. */
 struct loop_late {
     char *to;
@@ -96,6 +110,7 @@ struct loop {
     struct loop_handle handles[LOOP_HANDLES];
     uint32_t handles_count;
     struct rdma_region regions[LOOP_REGIONS];
+    struct loop_window windows[LOOP_WINDOWS];
     struct loop_late late;
     uint64_t random;
     uint32_t turn;
@@ -115,7 +130,8 @@ void loop_hold(struct rdma *r, uint32_t operations);
 void loop_hold_completions(struct rdma *r, bool held);
 /* Timer `id` expires; false: it is not armed. */
 bool loop_expire(struct rdma *r, uint32_t id);
-/* What is left: regions, connections, completion queues. */
+/* What is left: regions, windows, connections, completion queues. */
+uint32_t loop_windows(const struct loop *loop);
 uint32_t loop_regions(const struct loop *loop);
 uint32_t loop_connections(const struct loop *loop);
 uint32_t loop_cqs(const struct loop *loop);
@@ -137,6 +153,21 @@ static inline bool loop_does(const struct loop *loop, uint32_t bit)
 void loop_complete(struct loop_handle *h, struct rdma_wc wc, uint32_t number);
 void loop_flush_one(struct loop_handle *h, uint32_t conn, uint64_t wr_id, uint32_t number);
 void loop_end_both(struct loop_handle *h, uint32_t conn, int error);
+
+/* loop_windows.c */
+int loop_window_alloc(struct rdma *r, struct rdma_window *window);
+int loop_window_free(struct rdma *r, struct rdma_window *window);
+/* A BIND is posted: the window is told what it will be. */
+void loop_window_posted(const struct rdma_wr *wr);
+enum rdma_status loop_bind(struct loop_handle *h, uint32_t conn, const struct rdma_wr *wr,
+                           uint32_t stag);
+/* Where what a peer asks for is, for who comes through this connection; or NULL. */
+char *loop_window_at(struct loop_handle *h, uint32_t conn, const struct rdma_wr *wr,
+                     uint32_t length, uint32_t access);
+bool loop_window_invalidate(struct loop_handle *h, uint32_t conn, uint32_t stag, bool by_peer);
+/* The connection is destroyed. */
+void loop_windows_end(struct loop_handle *h, uint32_t conn);
+bool loop_has_windows(const struct loop *loop, uint32_t region);
 
 /* loop_send.c */
 bool loop_local_ok(const struct loop *loop, const struct rdma_sge *sge, uint32_t access);

@@ -16,8 +16,16 @@ bool loop_local_ok(const struct loop *loop, const struct rdma_sge *sge, uint32_t
            at + sge->length <= base + region->length;
 }
 
-static char *remote(struct loop *loop, uint32_t stag, uint64_t to, uint32_t length, uint32_t access)
+/* What the peer shows to whoever comes through this connection. */
+static char *remote(const struct loop_conn *c, const struct rdma_wr *wr, uint32_t length,
+                    uint32_t access)
 {
+    struct loop *loop = c->peer->loop;
+    uint32_t stag = wr->remote_stag;
+    uint64_t to = wr->remote_to;
+    char *in_window = loop_window_at(c->peer, c->peer_conn, wr, length, access);
+    if (in_window)
+        return in_window;
     const struct rdma_region *region = &loop->regions[(stag - 0x2000) % LOOP_REGIONS];
     if (region->stag != stag || (region->access & access) != access || to < region->base_to ||
         to - region->base_to > region->length || region->length - (to - region->base_to) < length)
@@ -117,10 +125,14 @@ static bool written_late(struct loop *loop, const struct loop_send *send, char *
 
 /* ---- what each does ---------------------------------------------------------------------- */
 
-static bool invalidate(struct loop *loop, uint32_t stag)
+/* At this end of the connection. */
+static bool invalidate(struct loop_handle *h, uint32_t conn, uint32_t stag, bool by_peer)
 {
+    struct loop *loop = h->loop;
+    if (loop_window_invalidate(h, conn, stag, by_peer))
+        return true;
     struct rdma_region *region = &loop->regions[(stag - 0x2000) % LOOP_REGIONS];
-    if (stag == 0 || region->stag != stag)
+    if (stag == 0 || region->stag != stag || loop_has_windows(loop, region->id))
         return false;
     if (loop_does(loop, RDMA_CAP_INV_REGION))
         region->stag = 0;
@@ -145,7 +157,7 @@ static enum rdma_status deliver(struct loop_handle *h, const struct loop_conn *c
         transfer(send, recv);
     }
     if (send->wr.op == RDMA_SEND_INV) {
-        if (!invalidate(h->loop, send->wr.imm_stag))
+        if (!invalidate(c->peer, c->peer_conn, send->wr.imm_stag, true))
             return RDMA_REMOTE_ACCESS;
         wc.flags = RDMA_WC_INVALIDATED;
         wc.imm = send->wr.imm_stag;
@@ -157,12 +169,12 @@ static enum rdma_status deliver(struct loop_handle *h, const struct loop_conn *c
 }
 
 /* Between the local pieces and the peer's memory. */
-static enum rdma_status move(struct loop *loop, const struct loop_send *send, bool reads)
+static enum rdma_status move(const struct loop_conn *c, const struct loop_send *send, bool reads)
 {
+    struct loop *loop = c->peer->loop;
     if (send->length == 0)
         return RDMA_OK;
-    char *at = remote(loop, send->wr.remote_stag, send->wr.remote_to, send->length,
-                      reads ? RDMA_REMOTE_READ : RDMA_REMOTE_WRITE);
+    char *at = remote(c, &send->wr, send->length, reads ? RDMA_REMOTE_READ : RDMA_REMOTE_WRITE);
     if (!at)
         return RDMA_REMOTE_ACCESS;
     if (reads)
@@ -189,9 +201,10 @@ static uint64_t swapped(const struct loop *loop, const struct rdma_wr *wr, uint6
 }
 
 /* One CPU does it all, so plain steps are atomic. */
-static enum rdma_status atomic(struct loop *loop, const struct loop_send *send)
+static enum rdma_status atomic(const struct loop_conn *c, const struct loop_send *send)
 {
-    char *at = remote(loop, send->wr.remote_stag, send->wr.remote_to, 8, RDMA_REMOTE_ATOMIC);
+    struct loop *loop = c->peer->loop;
+    char *at = remote(c, &send->wr, 8, RDMA_REMOTE_ATOMIC);
     if (!at)
         return RDMA_REMOTE_ACCESS;
     uint64_t before, after;
@@ -231,18 +244,21 @@ static enum rdma_status execute(struct loop_handle *h, const struct loop_conn *c
     case RDMA_SEND_INV:
         return deliver(h, c, send, false);
     case RDMA_WRITE:
-        return move(h->loop, send, false);
+        return move(c, send, false);
     case RDMA_WRITE_IMM: {
-        enum rdma_status status = move(h->loop, send, false);
+        enum rdma_status status = move(c, send, false);
         return status == RDMA_OK ? deliver(h, c, send, true) : status;
     }
     case RDMA_READ:
-        return move(h->loop, send, true);
+        return move(c, send, true);
     case RDMA_FETCH_ADD:
     case RDMA_CAS:
-        return atomic(h->loop, send);
+        return atomic(c, send);
+    case RDMA_BIND:
+        return loop_bind(h, (uint32_t)(c - h->conns), &send->wr, send->bind_stag);
     case RDMA_LOCAL_INV:
-        return invalidate(h->loop, send->wr.imm_stag) ? RDMA_OK : RDMA_LOCAL_ERROR;
+        return invalidate(h, (uint32_t)(c - h->conns), send->wr.imm_stag, false) ? RDMA_OK
+                                                                                 : RDMA_LOCAL_ERROR;
     default: /* RDMA_NOOP */
         return RDMA_OK;
     }
@@ -324,6 +340,8 @@ static uint32_t needs(const struct rdma_wr *wr)
     case RDMA_CAS:
         return RDMA_CAP_CAS |
                ((wr->cas.compare_mask & wr->cas.swap_mask) == UINT64_MAX ? 0 : RDMA_CAP_MASKED);
+    case RDMA_BIND:
+        return RDMA_CAP_WINDOW;
     case RDMA_NOOP:
     case RDMA_SEND:
     case RDMA_WRITE:
@@ -366,6 +384,8 @@ static void append(struct loop_conn *c, const struct rdma_wr *wr)
         }
     }
     send->wr.sges = send->sges;
+    if (wr->op == RDMA_BIND)
+        send->bind_stag = wr->bind.window->stag;
 }
 
 int loop_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint32_t count)
@@ -382,6 +402,8 @@ int loop_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uin
             return failed;
     }
     for (uint32_t i = 0; i < count; i++) {
+        if (wrs[i].op == RDMA_BIND)
+            loop_window_posted(&wrs[i]);
         if (c->state == LOOP_ENDED)
             loop_flush_one(h, conn, wrs[i].wr_id, ++c->posted);
         else

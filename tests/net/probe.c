@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/net/probe_sides.h"
+#include "tests/net/probe_windows.h"
 
 #define WORD 4096u   /* where in side b's memory the word of an atomic is */
 #define ROUNDS 1000u /* of what can only be refuted */
@@ -238,17 +238,6 @@ static struct probe_answer write_acked(struct probe_sides *s)
 
 /* These find a device that has nothing of the kind, and no other lie; see probe.h. */
 
-static struct probe_answer window(struct probe_sides *s)
-{
-    struct rdma_window it;
-    if (!(s->caps.bits & RDMA_CAP_WINDOW))
-        return probe_broken("it is claimed without WINDOW");
-    if (rdma_window_alloc(s->b.rdma, &it) != 0)
-        return probe_broken("no window can be had");
-    rdma_window_free(s->b.rdma, &it);
-    return probe_unknown("there are windows; binding them is not tried");
-}
-
 static struct probe_answer solicited(struct probe_sides *s)
 {
     if (rdma_cq_arm(s->b.rdma, s->b.cq, true) != 0)
@@ -299,13 +288,13 @@ static const struct {
 } probes[] = {
     {RDMA_CAP_SEND_INV, "SEND_INV", send_inv},
     {RDMA_CAP_INV_REGION, "INV_REGION", inv_region},
-    {RDMA_CAP_INV_WINDOW, "INV_WINDOW", window},
+    {RDMA_CAP_INV_WINDOW, "INV_WINDOW", probe_inv_window},
     {RDMA_CAP_IMM, "IMM", immediate},
     {RDMA_CAP_FETCH_ADD, "FETCH_ADD", fetch_add},
     {RDMA_CAP_MASKED, "MASKED", masked},
     {RDMA_CAP_CAS, "CAS", compare_and_swap},
     {RDMA_CAP_ATOMIC_CPU, "ATOMIC_CPU", atomic_cpu},
-    {RDMA_CAP_WINDOW, "WINDOW", window},
+    {RDMA_CAP_WINDOW, "WINDOW", probe_window},
     {RDMA_CAP_BASE_TO, "BASE_TO", base_to},
     {RDMA_CAP_ORDERED_WRITES, "ORDERED_WRITES", ordered_writes},
     {RDMA_CAP_WRITE_ACKED, "WRITE_ACKED", write_acked},

@@ -73,27 +73,40 @@ static int wait_for_connection(struct probe_sides *s)
     return connected == 2 ? 0 : -ETIMEDOUT;
 }
 
+static int connect_sides(struct probe_sides *s)
+{
+    struct rdma_wr wrs[PROBE_RECEIVES];
+    struct rdma_sge sges[PROBE_RECEIVES];
+    struct rdma_conn_config mine = s->config;
+    mine.cq = s->a.cq;
+    receives_of(&s->a, wrs, sges);
+    int failed =
+        rdma_connect(s->a.rdma, s->address, &mine, wrs, PROBE_RECEIVES, NULL, 0, &s->a.conn);
+    s->a.has_conn = failed == 0;
+    return failed ? failed : wait_for_connection(s);
+}
+
 int probe_open(struct probe_sides *s, struct rdma *a, struct rdma *b, const char *address,
                const struct rdma_conn_config *config)
 {
-    *s = (struct probe_sides){.config = *config};
+    *s = (struct probe_sides){.config = *config, .address = address};
     rdma_caps(a, &s->caps);
     uint32_t atomics = s->caps.bits & (RDMA_CAP_FETCH_ADD | RDMA_CAP_CAS) ? RDMA_REMOTE_ATOMIC : 0;
     uint32_t access = RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE | atomics;
     uint32_t cq_depth = s->caps.max_cq < CQ_DEPTH ? s->caps.max_cq : CQ_DEPTH;
-    struct rdma_wr wrs[PROBE_RECEIVES];
-    struct rdma_sge sges[PROBE_RECEIVES];
     int failed = open_side(&s->a, a, memories[0], cq_depth, access);
     if (!failed)
         failed = open_side(&s->b, b, memories[1], cq_depth, access);
-    if (failed)
-        return failed;
-    struct rdma_conn_config mine = *config;
-    mine.cq = s->a.cq;
-    receives_of(&s->a, wrs, sges);
-    failed = rdma_connect(a, address, &mine, wrs, PROBE_RECEIVES, NULL, 0, &s->a.conn);
-    s->a.has_conn = failed == 0;
-    return failed ? failed : wait_for_connection(s);
+    return failed ? failed : connect_sides(s);
+}
+
+int probe_again(struct probe_sides *s, const struct probe_sides *of)
+{
+    *s = *of;
+    struct probe_side *const sides[] = {&s->a, &s->b};
+    for (uint32_t i = 0; i < 2; i++)
+        sides[i]->has_region = sides[i]->has_cq = sides[i]->has_conn = sides[i]->ended = false;
+    return connect_sides(s);
 }
 
 /* ---- the end ----------------------------------------------------------------------------- */

@@ -26,11 +26,15 @@ struct probe_sides {
     struct mem mem;
     struct rdma_caps caps;
     struct rdma_conn_config config; /* cq is filled in */
+    const char *address;
 };
 
 /* Memory, completion queues and a connection with `config`. 0 or an error. */
 int probe_open(struct probe_sides *s, struct rdma *a, struct rdma *b, const char *address,
                const struct rdma_conn_config *config);
+/* One more connection between the same handles, with the memory and queues of that one, which it
+ * must not outlive; probe_close() ends no more than the connection. */
+int probe_again(struct probe_sides *s, const struct probe_sides *of);
 /* Everything that is there is given back. */
 void probe_close(struct probe_sides *s);
 

@@ -24,7 +24,7 @@ static struct rdma *handle_of_loop(void)
 
 static uint32_t left_in_loop(void)
 {
-    return loop_regions(&loop) + loop_connections(&loop) + loop_cqs(&loop);
+    return loop_regions(&loop) + loop_windows(&loop) + loop_connections(&loop) + loop_cqs(&loop);
 }
 
 /* ---- the simulated RNIC ------------------------------------------------------------------ */

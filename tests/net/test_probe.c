@@ -43,8 +43,9 @@ static struct probe_answer ask(uint32_t bit)
 /* What the answer must be when the device is as it says: these can only be refuted. */
 static bool can_be_shown(uint32_t bit)
 {
-    const uint32_t shown = RDMA_CAP_SEND_INV | RDMA_CAP_INV_REGION | RDMA_CAP_IMM |
-                           RDMA_CAP_FETCH_ADD | RDMA_CAP_MASKED | RDMA_CAP_CAS | RDMA_CAP_BASE_TO;
+    const uint32_t shown = RDMA_CAP_SEND_INV | RDMA_CAP_INV_REGION | RDMA_CAP_INV_WINDOW |
+                           RDMA_CAP_WINDOW | RDMA_CAP_IMM | RDMA_CAP_FETCH_ADD | RDMA_CAP_MASKED |
+                           RDMA_CAP_CAS | RDMA_CAP_BASE_TO;
     return shown & 1u << bit;
 }
 
@@ -114,7 +115,12 @@ static void claims_without_what_they_need(void)
     open_device();
     provider->loop->caps.bits &= ~(uint32_t)RDMA_CAP_SEND_INV;
     CU_ASSERT_EQUAL(ask(1).result, PROBE_BROKEN);  /* INV_REGION */
+    CU_ASSERT_EQUAL(ask(2).result, PROBE_BROKEN);  /* INV_WINDOW */
     CU_ASSERT_EQUAL(ask(0).result, PROBE_UNKNOWN); /* SEND_INV is not claimed, and refused */
+    provider->loop->caps.bits |= RDMA_CAP_SEND_INV;
+    provider->loop->caps.bits &= ~(uint32_t)RDMA_CAP_WINDOW;
+    CU_ASSERT_EQUAL(ask(2).result, PROBE_BROKEN);  /* INV_WINDOW */
+    CU_ASSERT_EQUAL(ask(8).result, PROBE_UNKNOWN); /* WINDOW is not claimed, and refused */
     provider->loop->caps.bits &= ~(uint32_t)RDMA_CAP_FETCH_ADD;
     CU_ASSERT_EQUAL(ask(7).result, PROBE_UNKNOWN); /* ATOMIC_CPU: nothing to try it with */
     close_device();

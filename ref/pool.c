@@ -4,6 +4,17 @@
 #include <assert.h>
 #include <errno.h>
 
+/* The FetchAdd on Tail in here orders the entry update, and the clearing, before anything done to
+ * the ring. The whole block: a shorter store left the tail of the one before. */
+int kbtp_pool_return(struct mem *m, const struct kbtp_pool *pool, struct kbtp_deferred *deferred,
+                     uint64_t block_offset)
+{
+    if (pool->clears)
+        mem_fill(m, kbtp_pool_octets(pool, kbtp_pool_block(pool, block_offset)), 0,
+                 pool->block_size);
+    return kbtp_ring_free(m, &pool->ring, deferred, block_offset);
+}
+
 int kbtp_pool_free(struct mem *m, const struct kbtp_pool *pool, struct kbtp_deferred *deferred,
                    uint32_t index)
 {
@@ -13,15 +24,14 @@ int kbtp_pool_free(struct mem *m, const struct kbtp_pool *pool, struct kbtp_defe
     kbtp_table_unbind(m, &pool->table, index);
     if (pool->pins && !kbtp_pins_freed(m, &pool->pins[kbtp_pool_block(pool, block_offset)]))
         return KBTP_FREE_PINNED;
-    /* The FetchAdd on Tail in here orders the entry update before anything done to the ring. */
-    return kbtp_ring_free(m, &pool->ring, deferred, block_offset);
+    return kbtp_pool_return(m, pool, deferred, block_offset);
 }
 
 /* The last reader has left a block that was freed. */
 static void return_block(struct mem *m, const struct kbtp_pool *pool,
                          struct kbtp_deferred *deferred, uint32_t block)
 {
-    int failed = kbtp_ring_free(m, &pool->ring, deferred, kbtp_pool_offset(pool, block));
+    int failed = kbtp_pool_return(m, pool, deferred, kbtp_pool_offset(pool, block));
     assert(failed >= 0 && "a deferred list has room for every block");
 }
 

@@ -19,6 +19,8 @@ struct kbtp_pool {
     uint64_t first_offset; /* its Block Offset */
     uint32_t block_size;   /* octets */
     uint32_t block_count;
+    uint32_t clears; /* a block is cleared before it goes back to the ring (I-36) */
+    uint32_t reserved;
 };
 
 /* Which block a Block Offset names; below block_count for every offset that the pool handed out. */
@@ -47,6 +49,13 @@ static inline uint64_t kbtp_pool_offset(const struct kbtp_pool *pool, uint32_t b
  */
 int kbtp_pool_free(struct mem *m, const struct kbtp_pool *pool, struct kbtp_deferred *deferred,
                    uint32_t index);
+
+/*
+ * A block that nobody uses any more goes back to the ring, cleared where it may next be somebody
+ * else's (draft: Block Free). Returns as kbtp_ring_free().
+ */
+int kbtp_pool_return(struct mem *m, const struct kbtp_pool *pool, struct kbtp_deferred *deferred,
+                     uint64_t block_offset);
 
 /*
  * A LOAD of entry `index` begins: `entry` is what it shows, and when it is VALID its block stays

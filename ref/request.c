@@ -491,7 +491,7 @@ static bool give_block_back(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
         !kbtp_ring_poll_ordered(cpu->mem, ring, &request->alloc))
         return false;
     if (request->alloc.stage == KBTP_ALLOC_DONE) {
-        kbtp_ring_free(cpu->mem, ring, &w->deferred, request->alloc.block_offset);
+        kbtp_pool_return(cpu->mem, &w->target->pool, &w->deferred, request->alloc.block_offset);
         c->usage--;
     }
     return true;

@@ -42,6 +42,7 @@ int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp
                            uint32_t block_count)
 {
     uint64_t entries = 0;
+    bool several = false;
     if (count == 0 || !grants_are_legal(grants, count, block_count))
         return -EINVAL;
     for (uint32_t i = 0; i < count; i++) {
@@ -49,14 +50,18 @@ int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp
             return -EINVAL;
         grants[i].first_entry = (uint32_t)entries;
         entries += grants[i].handle_count;
+        several |= grants[i].trust_domain != grants[0].trust_domain;
         mem_store64(m, &sessions[i].id[0], 0);
         mem_store64(m, &sessions[i].id[1], 0);
         mem_store64(m, &sessions[i].usage, 0);
         mem_store64(m, &sessions[i].state, KBTP_SESSION_FREE);
     }
     mem_store_release64(m, lock, 0);
-    *all = (struct kbtp_sessions){
-        .sessions = sessions, .grants = grants, .lock = lock, .count = count};
+    *all = (struct kbtp_sessions){.sessions = sessions,
+                                  .grants = grants,
+                                  .lock = lock,
+                                  .count = count,
+                                  .several_domains = several};
     return (int64_t)entries;
 }
 

@@ -34,8 +34,8 @@ struct kbtp_grant {
     uint32_t known;                                 /* else for the first that comes */
     uint16_t features; /* that it may have: KBTP_FEATURE_DIRECT_LOAD, only for initiators that are
                           trusted for all blocks (draft: MUST) */
-    uint16_t reserved;
-    uint32_t quota; /* Allocation Quota, blocks */
+    uint16_t trust_domain; /* where there are several, blocks are cleared when they are freed */
+    uint32_t quota;        /* Allocation Quota, blocks */
     uint32_t handle_count;
     uint32_t first_entry; /* filled in by kbtp_sessions_init() */
 };
@@ -61,7 +61,7 @@ struct kbtp_sessions {
     struct kbtp_grant *grants; /* one each */
     mem64 *lock;
     uint32_t count;
-    uint32_t reserved;
+    uint32_t several_domains; /* the grants are not all of one trust domain */
 };
 
 /*

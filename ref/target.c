@@ -159,7 +159,8 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
                                       .blocks = memory->blocks,
                                       .first_offset = target->region.base_to,
                                       .block_size = config->block_size,
-                                      .block_count = config->block_count};
+                                      .block_count = config->block_count,
+                                      .clears = target->sessions.several_domains};
     failed = init_ring(target, cpu->mem, memory);
     if (!failed)
         failed = init_table(target, cpu, memory->entries, (uint32_t)entries);

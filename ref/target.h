@@ -56,7 +56,7 @@ struct kbtp_target_memory {
     struct kbtp_session *sessions;    /* session_count */
     mem64 *sessions_lock;
     struct kbtp_grant *grants; /* session_count: filled in by the caller, private to it */
-    char *blocks;              /* block_count * block_size octets */
+    char *blocks;              /* block_count * block_size octets, which hold nobody's data */
 };
 
 struct kbtp_target {

@@ -27,6 +27,7 @@ extern const struct sim_checker sim_check_within_quota;
 extern const struct sim_checker sim_check_well_delivered;
 extern const struct sim_checker sim_check_expected_status;
 extern const struct sim_checker sim_check_nothing_lost;
+extern const struct sim_checker sim_check_cleared_first;
 extern const struct sim_checker sim_check_initiator_accepts;
 
 #endif

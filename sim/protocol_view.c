@@ -50,6 +50,15 @@ const struct sim_told *sim_protocol_told(const struct sim_world *w)
     return protocol_world_of(w)->told;
 }
 
+bool sim_protocol_clears(const struct sim_world *w)
+{
+    const struct sim_protocol_part *part = &w->scenario->protocol;
+    for (uint32_t i = 1; i < part->initiators_count; i++)
+        if (part->initiators[i].trust_domain != part->initiators[0].trust_domain)
+            return true;
+    return false;
+}
+
 bool sim_protocol_usage(const struct sim_world *w, uint32_t initiator, uint32_t *usage)
 {
     const struct protocol_world *p = protocol_world_of(w);

@@ -385,10 +385,12 @@ static int start_target(struct sim_world *w, struct protocol_world *world,
     struct kbtp_target_config config = target_config(w->scenario);
     struct mem direct = {.sim = NULL};
     for (uint32_t i = 0; i < part->initiators_count; i++) {
-        memory->grants[i] = (struct kbtp_grant){.known = 1,
-                                                .features = features_of(&part->initiators[i]),
-                                                .quota = part->initiators[i].quota,
-                                                .handle_count = part->handles};
+        memory->grants[i] =
+            (struct kbtp_grant){.known = 1,
+                                .features = features_of(&part->initiators[i]),
+                                .trust_domain = (uint16_t)part->initiators[i].trust_domain,
+                                .quota = part->initiators[i].quota,
+                                .handle_count = part->handles};
         memset(memory->grants[i].initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
     }
     struct kbtp_cpu cpu = {&direct, &w->agents[0].rdma};
@@ -468,7 +470,8 @@ static void add_checkers(struct sim_world *w)
         &sim_check_entry_has_data,  &sim_check_block_quiet,          &sim_check_load_exact,
         &sim_check_effect_first,    &sim_check_completes_once,       &sim_check_requests_in_order,
         &sim_check_own_handles,     &sim_check_within_quota,         &sim_check_well_delivered,
-        &sim_check_expected_status, &sim_check_nothing_lost,         &sim_check_initiator_accepts};
+        &sim_check_expected_status, &sim_check_nothing_lost,         &sim_check_initiator_accepts,
+        &sim_check_cleared_first};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         w->checkers[w->checkers_count++] = all[i];
     _Static_assert(sizeof all / sizeof *all <= SIM_MAX_CHECKERS, "SIM_MAX_CHECKERS");

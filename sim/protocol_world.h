@@ -120,6 +120,8 @@ uint32_t sim_protocol_tag(const char *at, uint32_t octets);
 uint32_t sim_protocol_block(const struct sim_protocol_world *p, const char *at);
 /* The block whose word of pins `at` lies in, or RING_NO_BLOCK. */
 uint32_t sim_protocol_pins(const struct sim_protocol_world *p, const char *at);
+/* Are freed blocks to be cleared? */
+bool sim_protocol_clears(const struct sim_world *w);
 /* What the target counts for an initiator; false where no worker and no session says. */
 bool sim_protocol_usage(const struct sim_world *w, uint32_t initiator, uint32_t *usage);
 

@@ -136,6 +136,7 @@ struct sim_initiator {
     uint32_t quota;         /* blocks, 0 to F; the sum over all initiators is at most F */
     uint32_t depth;         /* requests outstanding at most, 1 to credits */
     uint32_t reconnects;    /* 0 to SIM_MAX_RECONNECTS */
+    uint32_t trust_domain;  /* 0 to 65535 */
     struct sim_request *program;
     unsigned program_count; /* 1 to SIM_MAX_REQUESTS */
 };

@@ -110,6 +110,8 @@ static bool read_initiator(const struct sim_text *text, struct sim_scenario *s,
                          SIM_MAX_BLOCKS, &to->quota) ||
         !sim_read_number(text, sim_entry_path("initiators", index, "reconnects").text,
                          from->reconnects, 0, 0, SIM_MAX_RECONNECTS, &to->reconnects) ||
+        !sim_read_number(text, sim_entry_path("initiators", index, "trust_domain").text,
+                         from->trust_domain, 0, 0, UINT16_MAX, &to->trust_domain) ||
         !sim_read_number(text, sim_entry_path("initiators", index, "depth").text, from->depth, 1, 1,
                          SIM_MAX_CREDITS, &to->depth))
         return false;

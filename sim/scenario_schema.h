@@ -48,6 +48,7 @@ struct sim_raw_initiator {
     char *quota;
     char *depth;
     char *reconnects;
+    char *trust_domain;
     struct sim_raw_request *program;
     unsigned program_count;
 };

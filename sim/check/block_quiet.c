@@ -31,6 +31,14 @@ static bool is_taken_by(const struct sim_world *w, uint32_t agent, uint32_t bloc
     return false;
 }
 
+static bool is_zero(const struct sim_write *write)
+{
+    for (uint32_t i = 0; i < write->octets; i++)
+        if (write->at[i] != 0)
+            return false;
+    return true;
+}
+
 static void wrote(struct sim_world *w, const struct sim_write *write)
 {
     static const char *const places[] = {
@@ -41,6 +49,8 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
         return;
     const struct sim_ring_block *block = &p->ring.ghost->blocks[index];
     if (block->place == RING_HELD || is_taken_by(w, write->agent, index))
+        return;
+    if (block->place == RING_FREEING && sim_protocol_clears(w) && is_zero(write))
         return;
     const char *entry = p->ring.table + 16u * block->entry;
     if (block->place == RING_BOUND && !sim_ring_entry_is_sealed(entry))

@@ -53,6 +53,7 @@ static int open_target(struct pair *pair)
                                                      .features = pair->config.features,
                                                      .quota = pair->config.quotas[i],
                                                      .handle_count = pair->config.handles};
+        pair->memory.grants[i].trust_domain = pair->config.domains ? (uint16_t)i : 0;
         memset(pair->memory.grants[i].initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
     }
     return kbtp_target_init(&pair->target, &pair->worker_cpus[0], config, &pair->memory);

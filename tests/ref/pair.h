@@ -21,6 +21,7 @@ struct pair_config {
     uint32_t handles; /* per session */
     uint32_t depth;   /* of initiators */
     uint32_t workers, initiators;
+    bool domains;      /* each is a trust domain of its own */
     uint16_t features; /* that all may have and ask for */
     bool unchecked;    /* initiators send what good ones would not */
     bool unknown;      /* grants are for whoever comes */

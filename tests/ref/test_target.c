@@ -284,6 +284,38 @@ static void completions_invalidate_when_asked(void)
     close_pair();
 }
 
+static bool is_clear(uint64_t block_offset)
+{
+    const struct kbtp_pool *pool = &pair.target.pool;
+    const char *at = kbtp_pool_octets(pool, kbtp_pool_block(pool, block_offset));
+    for (uint32_t i = 0; i < pool->block_size; i++)
+        if (at[i] != 0)
+            return false;
+    return true;
+}
+
+/* I-36, R-FREE-07, R-SEC-09: the whole block, when it is freed and when its owner goes; only where
+ * there are several trust domains. */
+static void blocks_are_cleared_between_trust_domains(void)
+{
+    for (uint32_t domains = 0; domains < 2; domains++) {
+        struct pair_config config = pair_defaults();
+        config.domains = domains;
+        open_connected(&config);
+        fill(0, 0x77);
+        struct kbtp_outcome freed = run(0, KBTP_OP_ALLOC_STORE, 0, 64, KBTP_FLAG_SEAL);
+        struct kbtp_outcome kept = run(0, KBTP_OP_ALLOC_STORE, 1, 64, KBTP_FLAG_SEAL);
+        CU_ASSERT_FALSE(is_clear(freed.block_offset));
+        expect_status(run(0, KBTP_OP_FREE, 0, 0, 0), KBTP_STATUS_OK);
+        CU_ASSERT_EQUAL(is_clear(freed.block_offset), domains);
+        CU_ASSERT_FALSE(is_clear(kept.block_offset));
+        CU_ASSERT_EQUAL(pair_goodbye(&pair, 0, true), 0);
+        pair_settle(&pair);
+        CU_ASSERT_EQUAL(is_clear(kept.block_offset), domains);
+        close_pair();
+    }
+}
+
 int main(void)
 {
     static const struct test tests[] = {
@@ -297,6 +329,7 @@ int main(void)
         {"nothing moves for zero octets", nothing_moves_for_zero_octets},
         {"addresses may be little-endian", addresses_may_be_little_endian},
         {"completions invalidate when asked", completions_invalidate_when_asked},
+        {"blocks are cleared between trust domains", blocks_are_cleared_between_trust_domains},
     };
     return run_over_providers("ref/target", tests, sizeof tests / sizeof *tests, PROVIDERS);
 }

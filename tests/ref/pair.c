@@ -49,7 +49,9 @@ static int open_target(struct pair *pair)
     pair->memory.blocks = zeroed((size_t)config->block_count * config->block_size);
     pair->memory.grants = calloc(config->session_count, sizeof *pair->memory.grants);
     for (uint32_t i = 0; i < config->session_count; i++) {
-        pair->memory.grants[i] = (struct kbtp_grant){.known = !pair->config.unknown,
+        bool unknown =
+            pair->config.unknown || (pair->config.last_unknown && i + 1 == config->session_count);
+        pair->memory.grants[i] = (struct kbtp_grant){.known = !unknown,
                                                      .features = pair->config.features,
                                                      .quota = pair->config.quotas[i],
                                                      .handle_count = pair->config.handles};

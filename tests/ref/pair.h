@@ -25,6 +25,7 @@ struct pair_config {
     uint16_t features; /* that all may have and ask for */
     bool unchecked;    /* initiators send what good ones would not */
     bool unknown;      /* grants are for whoever comes */
+    bool last_unknown; /* the last one is */
 };
 
 struct pair_initiator {

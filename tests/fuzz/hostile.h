@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A peer that sends whatever it likes, and remembers what: every answer is judged against the
+ * message that it answers. What is judged follows from the two alone, so that it holds whatever the
+ * target was doing:
+ *   - each message of 24 octets or more gets one COMPLETION or HELLO_ACK, in order, with a status
+ *     of the draft, its Request ID and its Block Handle; or the connection ends (I-30, I-47);
+ *   - nothing takes effect outside the handle range of HELLO_ACK;
+ *   - an expected Generation, the Generation of the answer and its status agree (I-31, I-45).
+ */
+#ifndef KBTP_TESTS_FUZZ_HOSTILE_H
+#define KBTP_TESTS_FUZZ_HOSTILE_H
+
+#include "tests/ref/peer.h"
+
+#define HOSTILE_DATA 512u /* octets for the target to read and write */
+#define HOSTILE_SENT 128u /* messages of one connection */
+
+/* Ends the process, with these words, unless it is so. */
+void fuzz_check(bool is_so, const char *what);
+
+/* What an answer is judged against; both readings of what depends on ADDR_LE. */
+struct hostile_sent {
+    uint64_t request_id, handle, handle_le;
+    uint32_t length, length_le; /* of the Data Descriptor, or 0 */
+    uint16_t flags, generation;
+    uint16_t credits; /* of a HELLO */
+    uint8_t version, opcode;
+};
+
+struct hostile {
+    struct peer peer;
+    uint8_t data[HOSTILE_DATA];
+    struct rdma_region region;
+    uint64_t first_handle, end_handle; /* of the target's table */
+    bool addr_le;
+    /* Of the connection that there is or was last: */
+    struct hostile_sent sent[HOSTILE_SENT];
+    uint32_t sent_count, answered;
+    bool must_end; /* it has sent what cannot be answered, or got a last answer */
+    bool ready;    /* has a session, with this range: */
+    uint64_t handle_base;
+    uint32_t handle_count;
+    uint8_t last[PEER_OCTETS]; /* what it has sent last */
+    uint32_t last_octets;
+};
+
+void hostile_open(struct hostile *it, struct rdma *rdma);
+void hostile_close(struct hostile *it);
+
+/* Does nothing unless it is DOWN. `receives` are posted. */
+void hostile_connect(struct hostile *it, uint32_t receives);
+/* Octets as they are; nothing happens without a connection. */
+void hostile_send(struct hostile *it, const uint8_t *octets, uint32_t length);
+/* An operation of RDMA itself upon `stag`: all but an empty WRITE fail, and end the connection. */
+void hostile_rdma(struct hostile *it, enum rdma_op op, uint32_t stag, uint64_t to, uint32_t length);
+/* Takes what has come, and judges it. */
+void hostile_poll(struct hostile *it);
+/* When everything has come to rest: every message was answered, or the connection has ended. */
+void hostile_check(const struct hostile *it);
+
+#endif

@@ -23,6 +23,7 @@ target_sources(
     PUBLIC FILE_SET HEADERS
            FILES net/mem.h
                  net/rdma.h
+                 ref/counters.h
                  ref/cpu.h
                  ref/initiator.h
                  ref/pins.h

@@ -31,6 +31,22 @@ static uint32_t stag_to_invalidate(const struct kbtp_worker *w, const struct kbt
     return wanted && (w->target->caps.bits & RDMA_CAP_SEND_INV) ? request->stag : 0;
 }
 
+static void count_answer(const struct kbtp_worker *w, const struct kbtp_request *request,
+                         uint16_t status)
+{
+    if (!w->counters)
+        return;
+    kbtp_count_request(w, request->opcode, status);
+    if (status != KBTP_STATUS_OK)
+        return;
+    uint64_t *values = w->counters->values;
+    if (request->opcode == KBTP_OP_LOAD)
+        values[KBTP_COUNT_LOADED] += request->data_length;
+    else if (request->opcode == KBTP_OP_STORE || request->opcode == KBTP_OP_ALLOC_STORE)
+        values[request->flags & KBTP_FLAG_INLINE ? KBTP_COUNT_STORED_INLINE
+                                                 : KBTP_COUNT_STORED_READ] += request->data_length;
+}
+
 bool kbtp_answer_with(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
                       struct kbtp_request *request, const struct kbtp_message *message, bool last,
                       struct rdma_wr *write)
@@ -44,9 +60,10 @@ bool kbtp_answer_with(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct 
         failed = kbtp_sends_post(cpu, &c->sends, kbtp_connection_number(w, c), write, KBTP_WR_WRITE,
                                  0, &outgoing);
     if (failed) {
-        kbtp_connection_end(w, cpu, c);
+        kbtp_connection_lost(w, cpu, c);
     } else {
         request->stage = KBTP_STAGE_DONE;
+        count_answer(w, request, message->header.status);
         if (last)
             c->state = KBTP_CONNECTION_LAST;
     }

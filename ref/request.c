@@ -45,6 +45,8 @@ bool kbtp_request_received(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     bool addr_le = c->state == KBTP_CONNECTION_READY && w->target->config.addr_le;
     /* What follows the fixed parts is inline data, which decoding does not look at. */
     kbtp_wire_decode(image, octets, addr_le, &message, &error);
+    if (error.fault != KBTP_WIRE_WELL)
+        kbtp_count(w, KBTP_COUNT_MALFORMED);
     if (error.fault == KBTP_WIRE_NO_HEADER)
         return false;
     assert(c->order_count < w->requests && c->requests[number].stage == KBTP_STAGE_UNUSED);
@@ -140,7 +142,7 @@ static void post_load(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct 
         posted = kbtp_answer(w, cpu, c, request, &write);
     } else if (kbtp_sends_post(cpu, &c->sends, kbtp_connection_number(w, c), &write, KBTP_WR_WRITE,
                                0, NULL) != 0) {
-        kbtp_connection_end(w, cpu, c);
+        kbtp_connection_lost(w, cpu, c);
         posted = false;
     }
     if (!posted) {
@@ -229,7 +231,7 @@ static void fetch(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp
                            .remote_stag = request->stag};
     if (kbtp_sends_post(cpu, &c->sends, kbtp_connection_number(w, c), &read, KBTP_WR_READ,
                         (uint32_t)(request - c->requests), NULL) != 0)
-        kbtp_connection_end(w, cpu, c);
+        kbtp_connection_lost(w, cpu, c);
     else
         request->stage = KBTP_STAGE_READING;
 }
@@ -272,8 +274,7 @@ static void look_at_slot(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     if (request->stage == KBTP_STAGE_READY)
         copy_inline(w, cpu, c, request, request->alloc.block_offset);
     /* A free of this worker may have waited for just this slot. */
-    if (w->deferred.count != 0)
-        kbtp_ring_retry_all(cpu->mem, &w->target->pool.ring, &w->deferred);
+    kbtp_retry_deferred(w, cpu);
 }
 
 static void bind(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
@@ -355,10 +356,12 @@ static void free_block(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct
                        struct kbtp_request *request)
 {
     if (passes(w, cpu, request)) {
-        int failed = kbtp_pool_free(cpu->mem, &w->target->pool, &w->deferred, request->entry);
-        assert(failed >= 0 && "a deferred list has room for every block");
+        int freed = kbtp_pool_free(cpu->mem, &w->target->pool, &w->deferred, request->entry);
+        assert(freed >= 0 && "a deferred list has room for every block");
         c->usage--;
         request->generation = kbtp_generation_next(request->generation);
+        if (freed == KBTP_FREE_PINNED)
+            kbtp_count(w, KBTP_COUNT_FREES_PINNED);
     }
     kbtp_answer(w, cpu, c, request, NULL);
 }
@@ -450,6 +453,7 @@ static void step(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_
     if (request->stage == KBTP_STAGE_RELEASE && kbtp_release_next(w, cpu, c, request)) {
         c->released = 1;
         request->stage = KBTP_STAGE_DONE;
+        kbtp_count_request(w, KBTP_OP_GOODBYE, KBTP_STATUS_OK);
         kbtp_connection_end(w, cpu, c);
     }
 }
@@ -487,10 +491,12 @@ static bool give_block_back(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                             struct kbtp_connection *c, struct kbtp_request *request)
 {
     const struct kbtp_ring *ring = &w->target->pool.ring;
+    bool ticket_only = request->alloc.stage == KBTP_ALLOC_WAIT;
     if (request->alloc.stage == KBTP_ALLOC_WAIT &&
         !kbtp_ring_poll_ordered(cpu->mem, ring, &request->alloc))
         return false;
     if (request->alloc.stage == KBTP_ALLOC_DONE) {
+        kbtp_count(w, ticket_only ? KBTP_COUNT_RECLAIMED_TICKETS : KBTP_COUNT_RECLAIMED_BLOCKS);
         kbtp_pool_return(cpu->mem, &w->target->pool, &w->deferred, request->alloc.block_offset);
         c->usage--;
     }
@@ -512,12 +518,23 @@ static bool reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kb
     return give_block_back(w, cpu, c, request);
 }
 
+/* What becomes of a request that the connection has not outlived. */
+static void count_left(const struct kbtp_worker *w, const struct kbtp_request *request)
+{
+    if (request->stage == KBTP_STAGE_RELEASE)
+        kbtp_count_request(w, KBTP_OP_GOODBYE, KBTP_STATUS_OK);
+    else if (request->stage != KBTP_STAGE_DONE)
+        kbtp_count(w, KBTP_COUNT_DROPPED);
+}
+
 bool kbtp_requests_reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                            struct kbtp_connection *c)
 {
     while (c->order_count != 0) {
-        if (!reclaim(w, cpu, c, kbtp_nth_request(w, c, 0)))
+        struct kbtp_request *request = kbtp_nth_request(w, c, 0);
+        if (!reclaim(w, cpu, c, request))
             return false;
+        count_left(w, request);
         drop_oldest(w, c);
     }
     return true;

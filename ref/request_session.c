@@ -15,6 +15,7 @@ static void refuse_hello(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                                               .opcode = KBTP_OP_HELLO_ACK,
                                               .status = (uint16_t)status}};
     request->flags = 0;
+    kbtp_count(w, KBTP_COUNT_REFUSED);
     kbtp_answer_with(w, cpu, c, request, &message, true, NULL);
 }
 
@@ -101,6 +102,7 @@ static void hello(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp
     c->session = (uint32_t)session;
     c->has_session = 1;
     c->state = KBTP_CONNECTION_READY;
+    kbtp_count(w, restored ? KBTP_COUNT_RESTORED : KBTP_COUNT_OPENED);
     welcome(w, cpu, c, request, &message.hello);
 }
 
@@ -128,6 +130,7 @@ static void goodbye(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kb
         request->stage = KBTP_STAGE_RELEASE;
     } else {
         request->stage = KBTP_STAGE_DONE;
+        kbtp_count_request(w, KBTP_OP_GOODBYE, KBTP_STATUS_OK);
         kbtp_connection_end(w, cpu, c);
     }
 }

@@ -12,9 +12,11 @@ bool kbtp_release_handle(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint
     uint32_t entry = w->target->sessions.grants[session].first_entry + n;
     if (!(kbtp_table_read(cpu->mem, &pool->table, entry).flags & KBTP_ENTRY_VALID))
         return false;
-    int failed = kbtp_pool_free(cpu->mem, pool, &w->deferred, entry);
-    assert(failed >= 0 && "a deferred list has room for every block");
-    (void)failed;
+    int freed = kbtp_pool_free(cpu->mem, pool, &w->deferred, entry);
+    assert(freed >= 0 && "a deferred list has room for every block");
+    kbtp_count(w, KBTP_COUNT_RELEASED_BLOCKS);
+    if (freed == KBTP_FREE_PINNED)
+        kbtp_count(w, KBTP_COUNT_FREES_PINNED);
     return true;
 }
 
@@ -38,6 +40,8 @@ void kbtp_retention_expired(struct kbtp_worker *w, const struct kbtp_cpu *cpu, u
         return;
     /* A connection, of any worker, may have restored it meanwhile. */
     bool over = kbtp_session_expire(cpu->mem, &w->target->sessions, session, retention->name);
+    if (over)
+        kbtp_count(w, KBTP_COUNT_EXPIRED);
     *retention =
         (struct kbtp_retention){.stage = over ? KBTP_RETENTION_RELEASE : KBTP_RETENTION_NONE};
 }

@@ -155,11 +155,17 @@ int kbtp_worker_end(struct kbtp_worker *worker, const struct kbtp_cpu *cpu)
 
 /* ---- the life of a connection ------------------------------------------------------------ */
 
+static void reject(const struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t conn)
+{
+    kbtp_count(w, KBTP_COUNT_REJECTED);
+    rdma_reject(cpu->rdma, conn, NULL, 0);
+}
+
 /* One receive is there before the peer can send; it waits for the answer to its HELLO then. */
 static void accept_request(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t conn)
 {
     if (conn >= w->target->config.max_connections || w->stopping) {
-        rdma_reject(cpu->rdma, conn, NULL, 0);
+        reject(w, cpu, conn);
         return;
     }
     struct kbtp_connection *c = &w->connections[conn];
@@ -168,13 +174,14 @@ static void accept_request(struct kbtp_worker *w, const struct kbtp_cpu *cpu, ui
     struct rdma_sge sge;
     struct rdma_wr first = kbtp_receive(w, c, 0, &sge);
     if (rdma_accept(cpu->rdma, conn, &config, &first, 1, NULL, 0) != 0) {
-        rdma_reject(cpu->rdma, conn, NULL, 0);
+        reject(w, cpu, conn);
         return;
     }
     c->state = KBTP_CONNECTION_OPEN;
+    kbtp_count(w, KBTP_COUNT_ACCEPTED);
     for (uint32_t i = 1; i < w->requests; i++)
         if (kbtp_post_receive(w, cpu, c, i) != 0) {
-            kbtp_connection_end(w, cpu, c);
+            kbtp_connection_lost(w, cpu, c);
             return;
         }
 }
@@ -189,6 +196,14 @@ void kbtp_connection_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
         kbtp_session_ending(cpu->mem, &w->target->sessions, c->session);
     /* It fails when the connection has ended by itself: DISCONNECTED and DRAINED come anyway. */
     rdma_disconnect(cpu->rdma, kbtp_connection_number(w, c));
+}
+
+void kbtp_connection_lost(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                          struct kbtp_connection *c)
+{
+    if (kbtp_connection_serves(c))
+        kbtp_count(w, KBTP_COUNT_LOST);
+    kbtp_connection_end(w, cpu, c);
 }
 
 static void forget(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c)
@@ -209,6 +224,7 @@ static void finish(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbt
     if (c->has_session) {
         uint64_t retention =
             kbtp_session_end(cpu->mem, &w->target->sessions, c->session, c->usage, c->released);
+        kbtp_count(w, c->released ? KBTP_COUNT_RELEASED : KBTP_COUNT_RETAINED);
         if (!c->released)
             kbtp_retain(w, cpu, c->session, retention);
     }
@@ -234,6 +250,8 @@ static void received(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct k
 {
     if (!kbtp_connection_serves(c))
         return; /* it came before the end, but was not seen in time */
+    if (wc->flags & RDMA_WC_WRITE_IMM)
+        kbtp_count(w, KBTP_COUNT_MALFORMED);
     if ((wc->flags & RDMA_WC_WRITE_IMM) ||
         !kbtp_request_received(w, cpu, c, kbtp_wr_detail(wc->wr_id), wc->length))
         kbtp_connection_end(w, cpu, c);
@@ -248,7 +266,7 @@ static void completed(struct kbtp_worker *w, const struct kbtp_cpu *cpu, const s
     if (kind == KBTP_WR_WRITE)
         load_is_over(w, cpu, c);
     if (wc->status != RDMA_OK) {
-        kbtp_connection_end(w, cpu, c);
+        kbtp_connection_lost(w, cpu, c);
         return;
     }
     if (kind == KBTP_WR_RECEIVE)
@@ -279,10 +297,12 @@ static void happened(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
             rdma_disconnect(cpu->rdma, event->conn);
         break;
     case RDMA_EVENT_REJECTED: /* the peer has gone before it was connected */
+        if (kbtp_connection_serves(c))
+            kbtp_count(w, KBTP_COUNT_LOST);
         forget(w, cpu, c);
         break;
     case RDMA_EVENT_DISCONNECTED:
-        kbtp_connection_end(w, cpu, c);
+        kbtp_connection_lost(w, cpu, c);
         break;
     case RDMA_EVENT_DRAINED:
         c->state = KBTP_CONNECTION_DRAINED;
@@ -308,6 +328,15 @@ static int take(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t budg
     return count;
 }
 
+void kbtp_retry_deferred(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
+{
+    if (w->deferred.count == 0)
+        return;
+    uint32_t written = kbtp_ring_retry_all(cpu->mem, &w->target->pool.ring, &w->deferred);
+    if (w->counters)
+        w->counters->values[KBTP_COUNT_FREES_WRITTEN] += written;
+}
+
 int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uint32_t budget)
 {
     int taken = take(worker, cpu, budget ? budget : 1);
@@ -321,8 +350,7 @@ int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uin
             finish(worker, cpu, c);
     }
     kbtp_retentions_advance(worker, cpu);
-    if (worker->deferred.count != 0)
-        kbtp_ring_retry_all(cpu->mem, &worker->target->pool.ring, &worker->deferred);
+    kbtp_retry_deferred(worker, cpu);
     return taken;
 }
 

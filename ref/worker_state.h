@@ -4,6 +4,7 @@
 #ifndef KBTP_REF_WORKER_STATE_H
 #define KBTP_REF_WORKER_STATE_H
 
+#include "ref/counters.h"
 #include "ref/sends.h"
 #include "ref/worker.h"
 
@@ -101,6 +102,7 @@ struct kbtp_worker {
     const struct kbtp_target *target;
     struct kbtp_retention *retentions;   /* one per session; NULL: for ever */
     struct kbtp_connection *connections; /* by the device's number */
+    struct kbtp_counters *counters;      /* of this worker only; NULL: it does not count */
     struct kbtp_deferred deferred;
     uint8_t *staging; /* blocks */
     uint8_t *staging_used;
@@ -131,11 +133,29 @@ static inline uint32_t kbtp_connection_number(const struct kbtp_worker *w,
     return (uint32_t)(c - w->connections);
 }
 
+static inline void kbtp_count(const struct kbtp_worker *w, enum kbtp_counter counter)
+{
+    if (w->counters)
+        w->counters->values[counter]++;
+}
+
+/* A request was answered; a GOODBYE, which has no completion, is done. */
+static inline void kbtp_count_request(const struct kbtp_worker *w, uint8_t opcode, uint16_t status)
+{
+    if (w->counters)
+        w->counters->requests[kbtp_counted_opcode(opcode)][status]++;
+}
+
 /* ---- ref/worker.c ------------------------------------------------------------------------ */
 
 /* The connection ends now, for good: nothing of it takes effect any more. */
 void kbtp_connection_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                          struct kbtp_connection *c);
+/* The same, and neither side has wanted it. */
+void kbtp_connection_lost(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                          struct kbtp_connection *c);
+/* Looks at the deferred frees again. */
+void kbtp_retry_deferred(struct kbtp_worker *w, const struct kbtp_cpu *cpu);
 
 /* ---- ref/request.c ----------------------------------------------------------------------- */
 

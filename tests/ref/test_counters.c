@@ -253,6 +253,14 @@ static void malformed(void)
     settle_up();
     CU_ASSERT_EQUAL(peer.state, PEER_DOWN);
 
+    say_hello(KBTP_COUNT_RESTORED);
+    struct rdma_wr immediate = {.op = RDMA_WRITE_IMM, .flags = RDMA_SIGNALED};
+    CU_ASSERT_EQUAL_FATAL(rdma_post_send(peer.rdma, peer.conn, &immediate, 1), 0);
+    owe(KBTP_COUNT_MALFORMED, 1);
+    owe(KBTP_COUNT_RETAINED, 1);
+    settle_up();
+    CU_ASSERT_EQUAL(peer.state, PEER_DOWN);
+
     connect_peer(); /* something else before HELLO */
     struct kbtp_message free = peer_request(KBTP_OP_FREE, 3, 0x4020, 0);
     send_message(&free);
@@ -351,6 +359,25 @@ static void rejections(void)
     CU_ASSERT_EQUAL(pair_connect(&pair, 2), -ECONNREFUSED);
     owe(KBTP_COUNT_REJECTED, 1);
     settle_up();
+    close_counting();
+}
+
+/* R-OPER-03: whoever goes before he was connected is lost, too. */
+static void gone_at_once(void)
+{
+    struct pair_config config = plain_config();
+    struct pair_initiator *it = &pair.initiators[0];
+    open_counting(&config);
+    CU_ASSERT_EQUAL_FATAL(pair_begin(&pair, 0), 0);
+    for (uint32_t n = 0; n < 10; n++) /* accepted, which the initiator does not notice */
+        for (uint32_t i = 0; i < 2; i++)
+            pair_poll_worker(&pair, i);
+    owe(KBTP_COUNT_ACCEPTED, 1);
+    expect_counters();
+    kbtp_initiator_disconnect(it->initiator, &it->cpu);
+    owe(KBTP_COUNT_LOST, 1);
+    settle_up();
+    CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_CONNECTIONS), 0);
     close_counting();
 }
 
@@ -615,6 +642,7 @@ int main(void)
         {"malformed", malformed},
         {"sessions", sessions},
         {"rejections", rejections},
+        {"gone at once", gone_at_once},
         {"a reclaimed block", a_reclaimed_block},
         {"a reclaimed ticket", a_reclaimed_ticket},
         {"a RELEASE cut short", a_release_cut_short},

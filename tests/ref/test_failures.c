@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ref/counters.h"
 #include "tests/net/failing.h"
 #include "tests/ref/fixture.h"
 
@@ -16,6 +17,7 @@
 
 static struct failing_plan plan;
 static struct failing handles[PAIR_WORKERS + PAIR_INITIATORS];
+static struct kbtp_counters counted[PAIR_WORKERS];
 static uint32_t problems;            /* that somebody was told of */
 static uint32_t runs, injected_runs; /* of all tests */
 
@@ -37,7 +39,11 @@ static int open_failing(void)
     CU_ASSERT_FATAL(provider->open());
     for (uint32_t i = 0; i < PAIR_WORKERS + PAIR_INITIATORS; i++)
         rdmas[i] = failing_handle(&handles[i], another_handle(), &plan);
-    return pair_open(&pair, &config, rdmas);
+    int failed = pair_open(&pair, &config, rdmas);
+    memset(counted, 0, sizeof counted);
+    for (uint32_t i = 0; i < PAIR_WORKERS && !failed; i++)
+        kbtp_worker_count_in(pair.workers[i], &counted[i]);
+    return failed;
 }
 
 static void note(int error)
@@ -164,6 +170,22 @@ static void get_down(uint32_t i)
     CU_ASSERT_EQUAL(kbtp_initiator_outstanding(pair.initiators[i].initiator), 0);
 }
 
+/* R-OPER-03: no connection and no session is left, so each that began is counted where it ended,
+ * however it did. (Nobody sends here what ends a connection in another way.) */
+static void expect_balance(void)
+{
+    struct kbtp_counters sum = {0};
+    for (uint32_t i = 0; i < PAIR_WORKERS; i++)
+        kbtp_worker_counters(pair.workers[i], &sum);
+    const uint64_t *values = sum.values;
+    uint64_t goodbyes = sum.requests[KBTP_COUNTED_GOODBYE][KBTP_STATUS_OK];
+    CU_ASSERT_EQUAL(values[KBTP_COUNT_ACCEPTED],
+                    values[KBTP_COUNT_LOST] + values[KBTP_COUNT_REFUSED] + goodbyes);
+    CU_ASSERT_EQUAL(values[KBTP_COUNT_OPENED] + values[KBTP_COUNT_RESTORED],
+                    values[KBTP_COUNT_RETAINED] + values[KBTP_COUNT_RELEASED]);
+    CU_ASSERT_EQUAL(values[KBTP_COUNT_FREES_DEFERRED], values[KBTP_COUNT_FREES_WRITTEN]);
+}
+
 /* R-RING-26, R-QUOTA-18: no block is lost, and none is bound or used in the end. */
 static void expect_recovery(void)
 {
@@ -186,6 +208,7 @@ static void expect_recovery(void)
     for (uint32_t block = 0; block < 16; block++)
         CU_ASSERT_EQUAL(mem_load64(&pair.mem, &pair.memory.pins[block]), 0);
     CU_ASSERT_EQUAL(look_at_workers().deferred, 0);
+    expect_balance();
 }
 
 /* What the device did not take back when it was asked it keeps. */

@@ -5,6 +5,9 @@
  * measured is the code of ref/ on both sides and the RNIC's, on one core, without any network.
  *
  *     operations [SECONDS]         seconds per row, default 1
+ *
+ * Every second batch of a row is one in which the target counts what it does (ref/counters.h): what
+ * that costs is the ratio of the two, which do not differ in anything else.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ref/counters.h"
 #include "ref/initiator.h"
 #include "ref/worker.h"
 #include "sim/device.h"
@@ -20,6 +24,7 @@
 #define INLINE 64u
 #define DEPTH 16u
 #define HANDLES 64u
+#define BATCH 10000u /* operations */
 
 struct bench {
     struct sim_device *device;
@@ -27,6 +32,7 @@ struct bench {
     struct kbtp_cpu target_cpu, initiator_cpu;
     struct kbtp_target target;
     struct kbtp_worker *worker;
+    struct kbtp_counters counters;
     struct kbtp_initiator *initiator;
     struct rdma_region region;
     char *data;
@@ -211,14 +217,17 @@ static struct kbtp_operation make_small_first(const struct bench *b, uint64_t n)
 static void measure(struct bench *b, const char *name, uint32_t depth, double seconds,
                     struct kbtp_operation (*make)(const struct bench *b, uint64_t n))
 {
-    uint64_t done = 0;
-    double start = now_s(), elapsed = 0;
-    while (elapsed < seconds) {
-        done += run(b, depth, 2 * 5000, make);
-        elapsed = now_s() - start;
+    double elapsed[2] = {0}; /* without and with counters */
+    uint64_t batches = 0;
+    while (elapsed[0] + elapsed[1] < seconds || batches % 2 != 0) {
+        double start = now_s();
+        kbtp_worker_count_in(b->worker, batches % 2 != 0 ? &b->counters : NULL);
+        run(b, depth, BATCH, make);
+        elapsed[batches++ % 2] += now_s() - start;
     }
-    printf("%-34s %6u %12.0f %10.0f\n", name, depth, (double)done / elapsed,
-           elapsed / (double)done * 1e9);
+    double done = (double)batches / 2 * BATCH;
+    printf("%-34s %6u %12.0f %10.0f %8.3f\n", name, depth, done / elapsed[0],
+           elapsed[0] / done * 1e9, elapsed[1] / elapsed[0]);
 }
 
 int main(int argc, char **argv)
@@ -226,7 +235,8 @@ int main(int argc, char **argv)
     double seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
     struct bench b = {0};
     open_all(&b);
-    printf("%-34s %6s %12s %10s\n", "operation", "depth", "operations/s", "ns each");
+    printf("%-34s %6s %12s %10s %8s\n", "operation", "depth", "operations/s", "ns each",
+           "counting");
     run(&b, 1, 1, make_first);
     measure(&b, "LOAD of 4 KiB", 1, seconds, make_load);
     measure(&b, "LOAD of 4 KiB", DEPTH, seconds, make_load);

@@ -166,8 +166,8 @@ static struct kbtp_report made_up(struct kbtp_counters *counters, struct kbtp_ga
             counters->requests[row][status] = next++;
     for (uint32_t i = 0; i < KBTP_GAUGES; i++)
         gauges->values[i] = (int64_t)next++;
-    for (uint32_t n = 0; n < 12; n++)
-        of[n] = (struct kbtp_session_gauges){(uint32_t)next++, (uint32_t)next++};
+    for (uint32_t n = 0; n < 12; n++, next += 2)
+        of[n] = (struct kbtp_session_gauges){(uint32_t)next, (uint32_t)next + 1};
     gauges->sessions = of;
     gauges->session_count = 12;
     return (struct kbtp_report){.counters = counters, .gauges = gauges};

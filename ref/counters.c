@@ -283,7 +283,10 @@ static void put_escaped(struct text *text, const char *string, bool quote)
     for (; *string; string++) {
         if (*string == '\\' || *string == '\n' || (*string == '"' && quote))
             put_char(text, '\\');
-        put_char(text, *string == '\n' ? 'n' : *string);
+        if (*string == '\n')
+            put_char(text, 'n');
+        else
+            put_char(text, *string);
     }
 }
 

@@ -34,7 +34,8 @@ static void take_quoted(const char **at, char *value, size_t octets)
         if (c == '\\') {
             c = *++*at;
             CU_ASSERT_FATAL(c == '\\' || c == '"' || c == 'n');
-            c = c == 'n' ? '\n' : c;
+            if (c == 'n')
+                c = '\n';
         }
         value[length++] = c;
     }
@@ -110,7 +111,7 @@ static long long shown(const char *series)
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
         if (strncmp(line, series, length) == 0 && line[length] == ' ')
-            return atoll(line + length + 1);
+            return strtoll(line + length + 1, NULL, 10);
     }
     CU_FAIL("it is not in the text");
     return -1;

@@ -18,7 +18,7 @@ enum kbtp_direct_stage {
 /* I-39: what is not aligned may tear even within 8 octets. */
 bool kbtp_direct_load_offer_is_good(const struct kbtp_hello_ack *ack)
 {
-    return ack->table.tagged_offset % KBTP_DIRECT_ENTRY_OCTETS == 0 && ack->table.count != 0 &&
+    return ack->table.tagged_offset % KBTP_ENTRY_OCTETS == 0 && ack->table.count != 0 &&
            ack->pool.count != 0 && ack->block_size != 0;
 }
 
@@ -41,11 +41,10 @@ static int post_read(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint3
 static int read_entry(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place)
 {
     uint64_t index = i->pending[place].handle - i->target.table_base_handle;
-    struct rdma_sge sge = {.addr = i->entries + place * KBTP_DIRECT_ENTRY_OCTETS,
-                           .length = KBTP_DIRECT_ENTRY_OCTETS,
+    struct rdma_sge sge = {.addr = i->entries + place * KBTP_ENTRY_OCTETS,
+                           .length = KBTP_ENTRY_OCTETS,
                            .lkey = i->region.lkey};
-    return post_read(i, cpu, place, sge,
-                     i->target.table.tagged_offset + index * KBTP_DIRECT_ENTRY_OCTETS,
+    return post_read(i, cpu, place, sge, i->target.table.tagged_offset + index * KBTP_ENTRY_OCTETS,
                      i->target.table.stag);
 }
 
@@ -168,9 +167,9 @@ static enum kbtp_status take_entry(struct kbtp_initiator *i, uint32_t place,
 static struct kbtp_entry entry_that_came(const struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
                                          uint32_t place)
 {
-    uint8_t image[KBTP_DIRECT_ENTRY_OCTETS];
+    uint8_t image[KBTP_ENTRY_OCTETS];
     struct kbtp_entry entry;
-    mem_read(cpu->mem, image, i->entries + place * KBTP_DIRECT_ENTRY_OCTETS, sizeof image);
+    mem_read(cpu->mem, image, i->entries + place * KBTP_ENTRY_OCTETS, sizeof image);
     kbtp_entry_decode(image, i->target.features & KBTP_FEATURE_ADDR_LE, &entry);
     return entry;
 }

@@ -14,6 +14,11 @@
 
 /* ---- set-up ------------------------------------------------------------------------------ */
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 static uint32_t slot_octets(const struct kbtp_initiator_config *config)
 {
     return (KBTP_REQUEST_MAX_OCTETS + config->max_inline + 7) / 8 * 8;
@@ -38,8 +43,7 @@ void kbtp_initiator_memory(const struct kbtp_initiator_config *config, size_t *p
     *private_octets = sizeof(struct kbtp_initiator) + config->depth * sizeof(struct kbtp_pending) +
                       direct * sizeof(struct kbtp_direct);
     *buffer_octets = (config->depth + 1) * (size_t)RECEIVE_OCTETS +
-                     send_depth(config) * (size_t)slot_octets(config) +
-                     direct * KBTP_DIRECT_ENTRY_OCTETS;
+                     send_depth(config) * (size_t)slot_octets(config) + direct * KBTP_ENTRY_OCTETS;
 }
 
 int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu *cpu,
@@ -77,17 +81,12 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
         return failed;
     }
     if (i->direct)
-        i->entries = (uint8_t *)buffers + buffer_octets - i->depth * KBTP_DIRECT_ENTRY_OCTETS;
-    uint32_t queue = send_depth(config);
-    if (queue > caps.max_queue)
-        queue = caps.max_queue;
+        i->entries = (uint8_t *)buffers + buffer_octets - i->depth * KBTP_ENTRY_OCTETS;
     i->sends = (struct kbtp_sends){.slots = i->receives + (i->depth + 1) * RECEIVE_OCTETS,
                                    .slot_octets = slot_octets(config),
                                    .lkey = i->region.lkey,
-                                   .depth = queue,
-                                   .max_inline = caps.max_inline};
-    if (i->sends.max_inline > i->sends.slot_octets)
-        i->sends.max_inline = i->sends.slot_octets;
+                                   .depth = least(send_depth(config), caps.max_queue),
+                                   .max_inline = least(caps.max_inline, slot_octets(config))};
     *initiator = i;
     return 0;
 }
@@ -181,11 +180,6 @@ static void goodbye_failed(struct kbtp_initiator *i, int why)
 {
     if (i->state == KBTP_INITIATOR_ENDING && i->why == 0)
         i->why = why;
-}
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
 }
 
 int kbtp_initiator_connect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu)

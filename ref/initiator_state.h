@@ -55,8 +55,6 @@ void kbtp_settle(struct kbtp_initiator *i, struct kbtp_pending *pending,
 
 /* ---- ref/direct_load.c ------------------------------------------------------------------- */
 
-#define KBTP_DIRECT_ENTRY_OCTETS 16u
-
 /* A direct load in progress, by the place of its request. */
 struct kbtp_direct {
     void *into;

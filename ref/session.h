@@ -32,8 +32,10 @@ enum kbtp_session_state {
 struct kbtp_grant {
     uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* for whom, when `known` */
     uint32_t known;                                 /* else for the first that comes */
-    uint16_t features; /* that it may have: KBTP_FEATURE_DIRECT_LOAD, only for initiators that are
-                          trusted for all blocks (draft: MUST) */
+    /* That it may have: KBTP_FEATURE_DIRECT_LOAD, only for initiators that are trusted for all
+     * blocks (draft: MUST). Others are not told the STags; but a region's STag works on every
+     * connection (net/rdma.h), so all of this device's initiators must be trusted not to guess. */
+    uint16_t features;
     uint16_t trust_domain; /* where there are several, blocks are cleared when they are freed */
     uint32_t quota;        /* Allocation Quota, blocks */
     uint32_t handle_count;

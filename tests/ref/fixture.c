@@ -75,6 +75,21 @@ void expect_refused(struct kbtp_outcome outcome, enum kbtp_status status, uint16
     CU_ASSERT_EQUAL(outcome.block_offset, 0);
 }
 
+void hold(uint32_t operations)
+{
+    CU_ASSERT_PTR_NOT_NULL_FATAL(provider->loop);
+    pair_settle(&pair);
+    for (uint32_t i = 0; i < pair.config.workers; i++)
+        loop_hold(pair.worker_cpus[i].rdma, operations);
+}
+
+void let_go(void)
+{
+    for (uint32_t i = 0; i < pair.config.workers; i++)
+        loop_hold(pair.worker_cpus[i].rdma, 0);
+    pair_settle(&pair);
+}
+
 void fill(uint32_t i, uint8_t octet)
 {
     memset(pair.initiators[i].data, octet, PAIR_BUFFER);

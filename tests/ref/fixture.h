@@ -33,6 +33,13 @@ void expect_status(struct kbtp_outcome outcome, enum kbtp_status status);
 /* An error: Data Length and Block Offset are 0 (I-45). */
 void expect_refused(struct kbtp_outcome outcome, enum kbtp_status status, uint16_t generation);
 
+/*
+ * When everything is settled: from now on no worker's device executes these operations (1 << enum
+ * rdma_op), as loop_hold() says; and again all, until everything is settled. Over the loop only.
+ */
+void hold(uint32_t operations);
+void let_go(void);
+
 void fill(uint32_t i, uint8_t octet);
 /* The buffer has exactly `length` of these octets. */
 bool holds(uint32_t i, uint8_t octet, uint32_t length);

@@ -121,9 +121,11 @@ static void connect_it(uint32_t i, enum kbtp_counter opened)
     owe_answer(KBTP_COUNTED_HELLO, KBTP_STATUS_OK);
 }
 
-static void open_three(const struct pair_config *config)
+/* As plain_config() says, with all three initiators. */
+static void open_three(void)
 {
-    open_counting(config);
+    struct pair_config config = plain_config();
+    open_counting(&config);
     for (uint32_t i = 0; i < 3; i++)
         connect_it(i, KBTP_COUNT_OPENED);
     settle_up();
@@ -142,8 +144,7 @@ static void answered(uint32_t i, uint8_t opcode, uint32_t n, uint32_t length, ui
 /* R-OPER-03: by Opcode and Status, and the octets of those that were OK. */
 static void operations(void)
 {
-    struct pair_config config = plain_config();
-    open_three(&config);
+    open_three();
     fill(0, 0x11);
     answered(0, KBTP_OP_ALLOC_STORE, 0, 32, KBTP_FLAG_SEAL, KBTP_STATUS_OK);
     owe(KBTP_COUNT_STORED_READ, 32);
@@ -381,13 +382,38 @@ static void gone_at_once(void)
     close_counting();
 }
 
+/* ---- the ring, as another worker has it -------------------------------------------------- */
+
+#define BLOCKS 16u /* of pair_defaults() */
+
+/* Nothing that the test itself frees has to wait. */
+static struct kbtp_deferred_free no_frees[1];
+static struct kbtp_deferred none_deferred = {.frees = no_frees, .capacity = 1};
+
+static void take_ticket(struct kbtp_alloc *alloc)
+{
+    *alloc = (struct kbtp_alloc){0};
+    kbtp_ring_take_ticket(&pair.mem, &pair.target.pool.ring, alloc);
+}
+
+static bool poll_ticket(struct kbtp_alloc *alloc)
+{
+    return kbtp_ring_poll_ordered(&pair.mem, &pair.target.pool.ring, alloc);
+}
+
+static void give_back(const struct kbtp_alloc *alloc)
+{
+    CU_ASSERT_EQUAL(
+        kbtp_ring_free(&pair.mem, &pair.target.pool.ring, &none_deferred, alloc->block_offset),
+        KBTP_FREE_WRITTEN);
+}
+
 /* ---- losses ------------------------------------------------------------------------------ */
 
 /* R-OPER-03: the block of an ALLOC_STORE whose data cannot be read comes back. */
 static void a_reclaimed_block(void)
 {
-    struct pair_config config = plain_config();
-    open_three(&config);
+    open_three();
     struct kbtp_operation operation = pair_operation(&pair, 0, KBTP_OP_ALLOC_STORE, 0, 64, 0);
     operation.tagged_offset += PAIR_BUFFER - 63;
     CU_ASSERT_EQUAL(pair_do(&pair, 0, &operation).error, -ECONNRESET);
@@ -404,16 +430,12 @@ static void a_reclaimed_block(void)
  * as another worker may: the ring's occupancy is below zero then. */
 static void a_reclaimed_ticket(void)
 {
-    struct pair_config config = plain_config();
-    const struct kbtp_ring *ring = &pair.target.pool.ring;
-    struct kbtp_alloc allocs[16] = {0};
-    struct kbtp_deferred_free frees[16];
-    struct kbtp_deferred none = {.frees = frees, .capacity = 16};
-    open_three(&config);
-    CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_RING_TICKETS), 16);
-    for (uint32_t n = 0; n < 16; n++) {
-        kbtp_ring_take_ticket(&pair.mem, ring, &allocs[n]);
-        CU_ASSERT_FATAL(kbtp_ring_poll_ordered(&pair.mem, ring, &allocs[n]));
+    struct kbtp_alloc allocs[BLOCKS] = {0};
+    open_three();
+    CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_RING_TICKETS), BLOCKS);
+    for (uint32_t n = 0; n < BLOCKS; n++) {
+        take_ticket(&allocs[n]);
+        CU_ASSERT_FATAL(poll_ticket(&allocs[n]));
     }
     CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_RING_TICKETS), 0);
     submit(0, KBTP_OP_ALLOC_STORE, 0, 8, KBTP_FLAG_INLINE, 1);
@@ -425,14 +447,13 @@ static void a_reclaimed_ticket(void)
     lose(0);
     expect_counters(); /* nothing can be reclaimed yet */
     CU_ASSERT_EQUAL(sessions_in(KBTP_SESSION_ENDING), 1);
-    for (uint32_t n = 0; n < 16; n++)
-        CU_ASSERT_EQUAL(kbtp_ring_free(&pair.mem, ring, &none, allocs[n].block_offset),
-                        KBTP_FREE_WRITTEN);
+    for (uint32_t n = 0; n < BLOCKS; n++)
+        give_back(&allocs[n]);
     owe(KBTP_COUNT_DROPPED, 2);
     owe(KBTP_COUNT_RECLAIMED_TICKETS, 1);
     owe(KBTP_COUNT_RETAINED, 1);
     settle_up();
-    CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_RING_TICKETS), 16);
+    CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_RING_TICKETS), BLOCKS);
     CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_REQUESTS), 0);
     close_counting();
 }
@@ -440,8 +461,7 @@ static void a_reclaimed_ticket(void)
 /* R-OPER-03: a RELEASE that the connection does not outlive comes to its end, and counts. */
 static void a_release_cut_short(void)
 {
-    struct pair_config config = plain_config();
-    open_three(&config);
+    open_three();
     answered(0, KBTP_OP_ALLOC_STORE, 15, 0, 0, KBTP_STATUS_OK);
     settle_up();
     CU_ASSERT_EQUAL_FATAL(
@@ -464,28 +484,22 @@ static void a_release_cut_short(void)
 /* R-OPER-03: a free whose slot is not consumed yet, as the test has its ticket, and later is. */
 static void a_deferred_free(void)
 {
-    struct pair_config config = plain_config();
-    const struct kbtp_ring *ring = &pair.target.pool.ring;
     struct kbtp_alloc alloc = {0};
-    struct kbtp_deferred_free frees[16];
-    struct kbtp_deferred none = {.frees = frees, .capacity = 16};
-    open_three(&config);
+    open_three();
     for (uint32_t round = 1; round <= 2; round++) {
-        kbtp_ring_take_ticket(&pair.mem, ring, &alloc);
-        for (uint32_t n = 0; n < 16 && gauge(KBTP_GAUGE_DEFERRED) == 0; n++) {
+        take_ticket(&alloc);
+        for (uint32_t n = 0; n < BLOCKS && gauge(KBTP_GAUGE_DEFERRED) == 0; n++) {
             answered(0, KBTP_OP_ALLOC_STORE, 0, 0, 0, KBTP_STATUS_OK);
             answered(0, KBTP_OP_FREE, 0, 0, 0, KBTP_STATUS_OK);
         }
         owe(KBTP_COUNT_FREES_DEFERRED, 1);
         settle_up();
         CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_DEFERRED), 1);
-        CU_ASSERT_FATAL(kbtp_ring_poll_ordered(&pair.mem, ring, &alloc));
+        CU_ASSERT_FATAL(poll_ticket(&alloc));
         owe(KBTP_COUNT_FREES_WRITTEN, 1);
         settle_up();
         CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_DEFERRED), 0);
-        CU_ASSERT_EQUAL(kbtp_ring_free(&pair.mem, ring, &none, alloc.block_offset),
-                        KBTP_FREE_WRITTEN);
-        alloc = (struct kbtp_alloc){0};
+        give_back(&alloc);
     }
     close_counting();
 }
@@ -493,14 +507,11 @@ static void a_deferred_free(void)
 /* R-OPER-03: a block that is freed while the test reads it, by FREE and by RELEASE. */
 static void pinned_frees(void)
 {
-    struct pair_config config = plain_config();
-    struct kbtp_deferred_free frees[16];
-    struct kbtp_deferred none = {.frees = frees, .capacity = 16};
-    open_three(&config);
+    open_three();
     for (uint32_t round = 0; round < 2; round++) {
         struct kbtp_entry entry;
         answered(0, KBTP_OP_ALLOC_STORE, 0, 0, 0, KBTP_STATUS_OK);
-        CU_ASSERT_FATAL(kbtp_pool_pin(&pair.mem, &pair.target.pool, &none, 0, &entry));
+        CU_ASSERT_FATAL(kbtp_pool_pin(&pair.mem, &pair.target.pool, &none_deferred, 0, &entry));
         if (round == 0) {
             answered(0, KBTP_OP_FREE, 0, 0, 0, KBTP_STATUS_OK);
         } else {
@@ -511,11 +522,11 @@ static void pinned_frees(void)
         }
         owe(KBTP_COUNT_FREES_PINNED, 1);
         settle_up();
-        CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_RING_TICKETS), 15);
-        kbtp_pool_unpin(&pair.mem, &pair.target.pool, &none,
+        CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_RING_TICKETS), BLOCKS - 1);
+        kbtp_pool_unpin(&pair.mem, &pair.target.pool, &none_deferred,
                         kbtp_pool_block(&pair.target.pool, entry.block_offset));
         settle_up();
-        CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_RING_TICKETS), 16);
+        CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_RING_TICKETS), BLOCKS);
     }
     close_counting();
 }
@@ -533,20 +544,19 @@ static int64_t readers(void)
 /* R-OPER-03: quota use of each session, whoever knows it, and the blocks that are in the ring. */
 static void quota_use(void)
 {
-    struct pair_config config = plain_config();
-    struct kbtp_session_gauges of[3];
-    open_three(&config);
+    static const uint32_t usage[PAIR_INITIATORS] = {4, 1, 0};
+    struct kbtp_session_gauges of[PAIR_INITIATORS];
+    open_three();
     for (uint32_t n = 0; n < 4; n++)
         answered(0, KBTP_OP_ALLOC_STORE, n, 0, 0, KBTP_STATUS_OK);
     answered(1, KBTP_OP_ALLOC_STORE, 0, 0, 0, KBTP_STATUS_OK);
     for (uint32_t round = 0; round < 3; round++) {
         struct kbtp_gauges gauges = gauges_with(of);
         CU_ASSERT_EQUAL(gauges.session_count, 3);
-        CU_ASSERT_EQUAL(gauges.values[KBTP_GAUGE_RING_TICKETS], 11);
+        CU_ASSERT_EQUAL(gauges.values[KBTP_GAUGE_RING_TICKETS], BLOCKS - 4 - 1);
         for (uint32_t i = 0; i < 3; i++) {
-            static const uint32_t usage[] = {4, 1, 0};
             CU_ASSERT_EQUAL(of[i].usage, usage[i]);
-            CU_ASSERT_EQUAL(of[i].quota, config.quotas[i]);
+            CU_ASSERT_EQUAL(of[i].quota, pair.config.quotas[i]);
         }
         CU_ASSERT_EQUAL(gauges.values[KBTP_GAUGE_SESSIONS + KBTP_SESSION_RETAINED], round == 1);
         if (round == 0)
@@ -560,13 +570,11 @@ static void quota_use(void)
 /* R-OPER-03: what is under way. */
 static void pins_and_requests(void)
 {
-    struct pair_config config = plain_config();
-    open_three(&config);
+    open_three();
     answered(0, KBTP_OP_ALLOC_STORE, 0, 64, KBTP_FLAG_SEAL, KBTP_STATUS_OK);
     owe(KBTP_COUNT_STORED_READ, 64);
     settle_up();
-    for (uint32_t i = 0; i < 2; i++)
-        loop_hold(pair.worker_cpus[i].rdma, 1u << RDMA_WRITE | 1u << RDMA_READ);
+    hold(1u << RDMA_WRITE | 1u << RDMA_READ);
     for (uint32_t n = 0; n < 2; n++)
         submit(0, KBTP_OP_LOAD, 0, 64, 0, n);
     submit(2, KBTP_OP_ALLOC_STORE, 0, 16, 0, 1);
@@ -574,8 +582,7 @@ static void pins_and_requests(void)
     CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_PINS), 2);
     CU_ASSERT_EQUAL(readers(), 2);
     CU_ASSERT_EQUAL(gauge(KBTP_GAUGE_REQUESTS), 1); /* the LOADs are answered behind their Writes */
-    for (uint32_t i = 0; i < 2; i++)
-        loop_hold(pair.worker_cpus[i].rdma, 0);
+    let_go();
     for (uint32_t n = 0; n < 2; n++)
         owe_answer(KBTP_COUNTED_LOAD, KBTP_STATUS_OK);
     owe(KBTP_COUNT_LOADED, 128);
@@ -593,8 +600,7 @@ static void pins_and_requests(void)
 /* R-OPER-03: each worker counts its own; a sum may go on growing. */
 static void sums_over_workers(void)
 {
-    struct pair_config config = plain_config();
-    open_three(&config);
+    open_three();
     for (uint32_t i = 0; i < 3; i++)
         answered(i, KBTP_OP_ALLOC_STORE, 0, 8, KBTP_FLAG_INLINE, KBTP_STATUS_OK);
     owe(KBTP_COUNT_STORED_INLINE, 24);
@@ -612,17 +618,17 @@ static void sums_over_workers(void)
     struct kbtp_counters twice = sum();
     for (uint32_t i = 0; i < 2; i++)
         kbtp_worker_counters(pair.workers[i], &twice);
-    CU_ASSERT_EQUAL(twice.values[KBTP_COUNT_ACCEPTED], 6);
-    CU_ASSERT_EQUAL(twice.requests[KBTP_COUNTED_ALLOC_STORE][KBTP_STATUS_OK], 6);
+    CU_ASSERT_EQUAL(twice.values[KBTP_COUNT_ACCEPTED], 2 * due.values[KBTP_COUNT_ACCEPTED]);
+    CU_ASSERT_EQUAL(twice.requests[KBTP_COUNTED_ALLOC_STORE][KBTP_STATUS_OK],
+                    2 * due.requests[KBTP_COUNTED_ALLOC_STORE][KBTP_STATUS_OK]);
     close_counting();
 }
 
 /* A worker without memory for counters has none, and works. */
 static void nothing_is_counted(void)
 {
-    struct pair_config config = plain_config();
     static const struct kbtp_counters zero;
-    open_three(&config);
+    open_three();
     for (uint32_t i = 0; i < 2; i++)
         kbtp_worker_count_in(pair.workers[i], NULL);
     struct kbtp_counters before[2], after = sum();

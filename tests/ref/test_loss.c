@@ -7,18 +7,6 @@
 
 #include "tests/ref/fixture.h"
 
-static void hold(uint32_t operations)
-{
-    pair_settle(&pair);
-    loop_hold(pair.worker_cpus[0].rdma, operations);
-}
-
-static void let_go(void)
-{
-    loop_hold(pair.worker_cpus[0].rdma, 0);
-    pair_settle(&pair);
-}
-
 /* One worker. Initiator 0 has bound handle 0, unsealed, 32 octets of 0x11. */
 static void open_prepared(void)
 {

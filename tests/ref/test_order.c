@@ -8,23 +8,6 @@
 
 #define ELSEWHERE 4096u /* in the buffer of an initiator: where LOADs go */
 
-static struct rdma *worker_rdma(void)
-{
-    return pair.worker_cpus[0].rdma;
-}
-
-static void hold(uint32_t operations)
-{
-    pair_settle(&pair);
-    loop_hold(worker_rdma(), operations);
-}
-
-static void release(void)
-{
-    loop_hold(worker_rdma(), 0);
-    pair_settle(&pair);
-}
-
 /* One worker. Handles of initiator 0: 0 is sealed, 1 and 2 are not; 32 octets of 0x11. */
 static void open_prepared(void)
 {
@@ -94,7 +77,7 @@ static void a_load_overtakes_a_store_but_completes_after_it(void)
     CU_ASSERT_EQUAL(loaded_octet(0), 0x11);
     CU_ASSERT_EQUAL(entry(1).data_length, 32);
     CU_ASSERT_EQUAL(first_octet(1), 0x11);
-    release();
+    let_go();
     CU_ASSERT_EQUAL(entry(1).data_length, 24);
     CU_ASSERT_EQUAL(first_octet(1), 0x22);
     expect_next(0, 1, KBTP_STATUS_OK);
@@ -114,7 +97,7 @@ static void a_load_of_the_same_handle_waits(void)
     CU_ASSERT_EQUAL(loaded_octet(0), 0x22); /* untouched */
     CU_ASSERT_EQUAL(look_at_workers().loads, 0);
     memset(pair.initiators[0].data, 0x33, 24);
-    release();
+    let_go();
     expect_next(0, 1, KBTP_STATUS_OK);
     expect_next(0, 2, KBTP_STATUS_OK);
     CU_ASSERT_EQUAL(loaded_octet(0), 0x33);
@@ -141,7 +124,7 @@ static void effects_are_in_order(void)
     CU_ASSERT_EQUAL(look_at_workers().tickets, 0); /* its slot is consumed */
     CU_ASSERT_EQUAL(pair_submit(&pair, 0, &(struct kbtp_operation){.opcode = KBTP_OP_FREE}, 5),
                     -EAGAIN); /* four credits are out */
-    release();
+    let_go();
     for (uint64_t cookie = 1; cookie <= 4; cookie++)
         expect_next(0, cookie, KBTP_STATUS_OK);
     CU_ASSERT_EQUAL(entry(2).flags, KBTP_ENTRY_VALID | KBTP_ENTRY_SEALED);
@@ -164,7 +147,7 @@ static void a_unit_comes_back_with_the_completion(void)
     submit(0, KBTP_OP_ALLOC_STORE, 7, 8, KBTP_FLAG_INLINE, 4); /* after it */
     expect_nothing_yet(0);
     CU_ASSERT_EQUAL(usage_of(0), 6);
-    release();
+    let_go();
     expect_next(0, 1, KBTP_STATUS_OK);
     expect_next(0, 2, KBTP_STATUS_NO_SPACE);
     expect_next(0, 3, KBTP_STATUS_OK);
@@ -189,7 +172,7 @@ static void staging_is_waited_for(void)
     expect_nothing_yet(0);
     CU_ASSERT_EQUAL(look_at_workers().reads, 1);
     CU_ASSERT_EQUAL(look_at_workers().requests, 2);
-    release();
+    let_go();
     expect_next(0, 1, KBTP_STATUS_OK);
     expect_next(0, 2, KBTP_STATUS_OK);
     CU_ASSERT_EQUAL(first_octet(0), 0x44);
@@ -217,7 +200,7 @@ static void a_store_waits_for_loads_and_stops_new_ones(void)
     CU_ASSERT_EQUAL(look_at_workers().loads, 1); /* the third has not begun */
     CU_ASSERT_EQUAL(first_octet(1), 0x11);
     expect_nothing_yet(0);
-    release();
+    let_go();
     expect_next(1, 1, KBTP_STATUS_OK);
     expect_next(0, 2, KBTP_STATUS_OK);
     expect_next(2, 3, KBTP_STATUS_OK);
@@ -244,7 +227,7 @@ static void a_freed_block_comes_back_after_its_loads(void)
     submit(0, KBTP_OP_ALLOC_STORE, 9, 32, KBTP_FLAG_INLINE, 2);
     expect_nothing_yet(0);
     CU_ASSERT_EQUAL(look_at_workers().tickets, 1);
-    release();
+    let_go();
     struct kbtp_outcome outcome = pair_wait(&pair, 1);
     expect_status(outcome, KBTP_STATUS_OK);
     CU_ASSERT_EQUAL(outcome.generation, 2);
@@ -262,7 +245,7 @@ static void a_pin_lasts_until_the_write_completes(void)
 {
     open_prepared();
     pair_settle(&pair);
-    loop_hold_completions(worker_rdma(), true);
+    loop_hold_completions(pair.worker_cpus[0].rdma, true);
     submit_load(1, 0, 1);
     pair_settle(&pair);
     expect_next(1, 1, KBTP_STATUS_OK);
@@ -272,7 +255,7 @@ static void a_pin_lasts_until_the_write_completes(void)
     pair_settle(&pair);
     expect_next(0, 2, KBTP_STATUS_OK);
     CU_ASSERT_EQUAL(mem_load64(&pair.mem, pair.memory.tail), tail);
-    loop_hold_completions(worker_rdma(), false);
+    loop_hold_completions(pair.worker_cpus[0].rdma, false);
     pair_settle(&pair);
     CU_ASSERT_NOT_EQUAL(mem_load64(&pair.mem, pair.memory.tail), tail);
     CU_ASSERT_EQUAL(look_at_workers().loads, 0);
@@ -295,7 +278,7 @@ static void a_pin_ends_with_its_connection(void)
     struct kbtp_outcome outcome = pair_wait(&pair, 1);
     CU_ASSERT_EQUAL(outcome.error, -ECONNRESET);
     CU_ASSERT_EQUAL(outcome.cookie, 1);
-    release();
+    let_go();
     for (uint32_t n = 1; n < 3; n++)
         run(0, KBTP_OP_FREE, n, 0, 0);
     CU_ASSERT_EQUAL(pair_connect(&pair, 1), 0);

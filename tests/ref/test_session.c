@@ -266,8 +266,7 @@ static void release_while_others_load(void)
     fill(0, 0x66);
     run(0, KBTP_OP_ALLOC_STORE, 0, 8, KBTP_FLAG_SEAL);
     run(0, KBTP_OP_ALLOC_STORE, 1, 8, KBTP_FLAG_SEAL);
-    pair_settle(&pair);
-    loop_hold(pair.worker_cpus[0].rdma, 1u << RDMA_WRITE);
+    hold(1u << RDMA_WRITE);
     fill(1, 0);
     struct kbtp_operation load = pair_operation(&pair, 0, KBTP_OP_LOAD, 0, 8, 0);
     load.stag = pair.initiators[1].region.stag;
@@ -278,7 +277,7 @@ static void release_while_others_load(void)
     pair_settle(&pair);
     CU_ASSERT_EQUAL(mem_load64(&pair.mem, pair.memory.tail) >> 32, (tail >> 32) + 1);
     CU_ASSERT_EQUAL(state_of(0), KBTP_SESSION_FREE);
-    loop_hold(pair.worker_cpus[0].rdma, 0);
+    let_go();
     expect_status(pair_wait(&pair, 1), KBTP_STATUS_OK);
     CU_ASSERT(holds(1, 0x66, 8));
     pair_settle(&pair);

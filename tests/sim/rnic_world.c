@@ -458,6 +458,15 @@ bool rw_take(struct sim_agent *a, const struct rw *w, uint32_t op, uint32_t at, 
     return true;
 }
 
+bool rw_take_status(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    struct rdma_wc wc;
+    if (!rw_poll(a, w, &wc))
+        return false;
+    p->result[0] = 1u + wc.status;
+    return true;
+}
+
 bool rw_event(struct sim_agent *a, struct rdma_event *event)
 {
     return rdma_event(&a->rdma, event) == 1;

@@ -112,6 +112,8 @@ bool rw_poll(struct sim_agent *a, const struct rw *w, struct rdma_wc *wc);
 bool rw_completed(struct sim_agent *a, const struct rw *w, uint32_t op);
 /* The same, and then the word of the own buffer that the operation brought. */
 bool rw_take(struct sim_agent *a, const struct rw *w, uint32_t op, uint32_t at, uint64_t *word);
+/* result[0]: 1 + the status of the next completion, if there is one. */
+bool rw_take_status(struct sim_agent *a, const struct rw *w, struct rw_private *p);
 bool rw_event(struct sim_agent *a, struct rdma_event *event);
 /* A word of the own buffer. */
 uint64_t rw_word(struct sim_agent *a, const struct rw *w, uint32_t at);

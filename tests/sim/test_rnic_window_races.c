@@ -4,7 +4,6 @@
  * invalidated, or end. The rules themselves: test_rnic_windows.c.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "rnic_world.h"
 #include "tests/run.h"
@@ -60,14 +59,15 @@ static struct rdma_wr through_window(uint16_t op, const struct rw *w, const mem6
                             .remote_stag = window.stag};
 }
 
-/* result[0]: 1 + the status of the one work request. */
-static bool take_status(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+/* Posts one work request with its data, and then waits for its status: true when that is there. */
+static bool post_once(struct sim_agent *a, const struct rw *w, struct rw_private *p,
+                      struct rdma_wr wr, const void *at, uint32_t octets)
 {
-    struct rdma_wc wc;
-    if (!rw_poll(a, w, &wc))
-        return false;
-    p->result[0] = 1u + wc.status;
-    return true;
+    if (p->stage != 0)
+        return rw_take_status(a, w, p);
+    CU_ASSERT_EQUAL(rw_post(a, w, &wr, at, octets), 0);
+    p->stage = 1;
+    return false;
 }
 
 static void post_invalidation(struct sim_agent *a, const struct rw *w, uint32_t stag)
@@ -76,15 +76,30 @@ static void post_invalidation(struct sim_agent *a, const struct rw *w, uint32_t 
     CU_ASSERT_EQUAL(rdma_post_send(&a->rdma, w->conn[a->index], &wr, 1), 0);
 }
 
+/* The same with LOCAL_INV of the window. */
+static bool invalidate_once(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    if (p->stage != 0)
+        return rw_take_status(a, w, p);
+    post_invalidation(a, w, window.stag);
+    p->stage = 1;
+    return false;
+}
+
+/* What A and B do with a window of B's that shows all of its shared memory. */
+static struct rw_test over_shared(rw_code of_a, rw_code of_b, enum sim_ordering ordering)
+{
+    return (struct rw_test){.code = {of_a, of_b},
+                            .agents = 2,
+                            .ordering = ordering,
+                            .no_receives = true,
+                            .set_up = bind_shared};
+}
+
 /* Looks at pair as soon as nothing may reach it any more. */
 static bool invalidate_then_look(struct sim_agent *a, const struct rw *w, struct rw_private *p)
 {
-    if (p->stage == 0) {
-        post_invalidation(a, w, window.stag);
-        p->stage = 1;
-        return false;
-    }
-    if (!take_status(a, w, p))
+    if (!invalidate_once(a, w, p))
         return false;
     p->result[1] = mem_load64(&a->mem, w->pair);
     p->result[2] = mem_load64(&a->mem, w->pair + 1);
@@ -97,12 +112,8 @@ static bool write_pair(struct sim_agent *a, const struct rw *w, struct rw_privat
 {
     const uint64_t values[2] = {1, 2};
     struct rdma_wr wr = through_window(RDMA_WRITE, w, w->pair);
-    if (p->stage != 0)
-        return take_status(a, w, p);
     wr.flags |= RDMA_INLINE;
-    CU_ASSERT_EQUAL(rw_post(a, w, &wr, values, sizeof values), 0);
-    p->stage = 1;
-    return false;
+    return post_once(a, w, p, wr, values, sizeof values);
 }
 
 /* In all outcomes memory is what B found; which of them there are. */
@@ -124,13 +135,9 @@ static uint32_t kinds_of_pair(void)
 static void write_is_cut_short(void)
 {
     for (int i = 0; i < RW_ORDERINGS; i++) {
-        rw_run((struct rw_test){.code = {write_pair, invalidate_then_look},
-                                .agents = 2,
-                                .memory = SIM_MEMORY_TSO,
-                                .ordering = rw_orderings[i],
-                                .no_receives = true,
-                                .set_up = bind_shared},
-               &o);
+        struct rw_test test = over_shared(write_pair, invalidate_then_look, rw_orderings[i]);
+        test.memory = SIM_MEMORY_TSO;
+        rw_run(test, &o);
         CU_ASSERT_EQUAL(kinds_of_pair(), 0xf); /* nothing, either half, all */
     }
 }
@@ -139,43 +146,36 @@ static void write_is_cut_short(void)
 static void write_of_isolated(void)
 {
     for (int i = 0; i < RW_ORDERINGS; i++) {
-        rw_run((struct rw_test){.code = {write_pair, invalidate_then_look},
-                                .agents = 2,
-                                .ordering = rw_orderings[i],
-                                .isolated = true,
-                                .no_receives = true,
-                                .set_up = bind_shared},
-               &o);
+        struct rw_test test = over_shared(write_pair, invalidate_then_look, rw_orderings[i]);
+        test.isolated = true;
+        rw_run(test, &o);
         CU_ASSERT_EQUAL(kinds_of_pair(), 0xf);
     }
 }
 
 /* ---- memory that only B looks at --------------------------------------------------------- */
 
+#define FOUND 7u /* in the buffer, when a WRITE came through */
+
+static struct rdma_wr to_buffer(void)
+{
+    return (struct rdma_wr){.op = RDMA_WRITE,
+                            .flags = RDMA_SIGNALED | RDMA_INLINE,
+                            .remote_to = RW_SINK,
+                            .remote_stag = window.stag};
+}
+
 static bool write_buffer(struct sim_agent *a, const struct rw *w, struct rw_private *p)
 {
-    const uint64_t value = 7;
-    struct rdma_wr wr = {.op = RDMA_WRITE,
-                         .flags = RDMA_SIGNALED | RDMA_INLINE,
-                         .remote_to = RW_SINK,
-                         .remote_stag = window.stag};
-    if (p->stage != 0)
-        return take_status(a, w, p);
-    CU_ASSERT_EQUAL(rw_post(a, w, &wr, &value, sizeof value), 0);
-    p->stage = 1;
-    return false;
+    const uint64_t value = FOUND;
+    return post_once(a, w, p, to_buffer(), &value, sizeof value);
 }
 
 /* Looks twice at the buffer, and then for long enough that a late WRITE would be seen. */
 static bool invalidate_then_read(struct sim_agent *a, const struct rw *w, struct rw_private *p)
 {
-    if (p->stage == 0) {
-        post_invalidation(a, w, window.stag);
-        p->stage = 1;
-        return false;
-    }
-    if (p->stage == 1) {
-        if (take_status(a, w, p)) {
+    if (p->stage < 2) {
+        if (invalidate_once(a, w, p)) {
             p->result[1] = rw_word(a, w, RW_SINK);
             p->stage = 2;
         }
@@ -188,25 +188,29 @@ static bool invalidate_then_read(struct sim_agent *a, const struct rw *w, struct
     return true;
 }
 
-static void private_memory(void)
+/* The WRITE comes through or not, and what B finds after its LOCAL_INV does not change any more. */
+static void expect_before_or_never(rw_code of_a, rw_code of_b)
 {
     for (int i = 0; i < RW_ORDERINGS * 2; i++) {
         bool before = false, refused = false;
-        rw_run((struct rw_test){.code = {write_buffer, invalidate_then_read},
-                                .agents = 2,
-                                .ordering = rw_orderings[i / 2],
-                                .isolated = i % 2,
-                                .no_receives = true,
-                                .set_up = bind_private},
-               &o);
+        struct rw_test test = over_shared(of_a, of_b, rw_orderings[i / 2]);
+        test.isolated = i % 2;
+        test.set_up = bind_private;
+        rw_run(test, &o);
         for (uint32_t j = 0; j < o.count; j++) {
             const uint64_t *found = o.all[j].result[1];
             CU_ASSERT_EQUAL(found[1], found[2]);
-            before |= found[1] == 7;
+            CU_ASSERT(found[1] == FOUND || found[1] == 0);
+            before |= found[1] == FOUND;
             refused |= found[1] == 0;
         }
         CU_ASSERT(before && refused);
     }
+}
+
+static void private_memory(void)
+{
+    expect_before_or_never(write_buffer, invalidate_then_read);
 }
 
 /* ---- when it is executed ----------------------------------------------------------------- */
@@ -219,7 +223,7 @@ static bool invalidate_then_tell(struct sim_agent *a, const struct rw *w, struct
         p->stage = 1;
         return false;
     }
-    return take_status(a, w, p);
+    return rw_take_status(a, w, p);
 }
 
 static bool write_when_told(struct sim_agent *a, const struct rw *w, struct rw_private *p)
@@ -232,12 +236,7 @@ static void later_than_posted(void)
 {
     for (int i = 0; i < RW_ORDERINGS; i++) {
         bool written = false, refused = false;
-        rw_run((struct rw_test){.code = {write_when_told, invalidate_then_tell},
-                                .agents = 2,
-                                .ordering = rw_orderings[i],
-                                .no_receives = true,
-                                .set_up = bind_shared},
-               &o);
+        rw_run(over_shared(write_when_told, invalidate_then_tell, rw_orderings[i]), &o);
         for (uint32_t j = 0; j < o.count; j++) {
             written |= o.all[j].pair[0] && o.all[j].pair[1];
             refused |= !o.all[j].pair[0] && !o.all[j].pair[1];
@@ -249,15 +248,11 @@ static void later_than_posted(void)
 /* Both behind one doorbell. */
 static bool tell_then_write_buffer(struct sim_agent *a, const struct rw *w, struct rw_private *p)
 {
-    uint64_t values[2] = {1, 7};
+    uint64_t values[2] = {1, FOUND};
     struct rdma_sge sges[2] = {{&values[0], 8, 0}, {&values[1], 8, 0}};
-    struct rdma_wr wrs[2] = {rw_remote(a, w, RDMA_WRITE, w->x, RDMA_INLINE),
-                             {.op = RDMA_WRITE,
-                              .flags = RDMA_SIGNALED | RDMA_INLINE,
-                              .remote_to = RW_SINK,
-                              .remote_stag = window.stag}};
+    struct rdma_wr wrs[2] = {rw_remote(a, w, RDMA_WRITE, w->x, RDMA_INLINE), to_buffer()};
     if (p->stage != 0)
-        return take_status(a, w, p);
+        return rw_take_status(a, w, p);
     for (int i = 0; i < 2; i++) {
         wrs[i].sges = &sges[i];
         wrs[i].sge_count = 1;
@@ -275,23 +270,7 @@ static bool invalidate_when_told(struct sim_agent *a, const struct rw *w, struct
 /* A's earlier WRITE is all that B waits for: the other may be on its way yet. */
 static void earlier_than_arrived(void)
 {
-    for (int i = 0; i < RW_ORDERINGS * 2; i++) {
-        bool before = false, refused = false;
-        rw_run((struct rw_test){.code = {tell_then_write_buffer, invalidate_when_told},
-                                .agents = 2,
-                                .ordering = rw_orderings[i / 2],
-                                .isolated = i % 2,
-                                .no_receives = true,
-                                .set_up = bind_private},
-               &o);
-        for (uint32_t j = 0; j < o.count; j++) {
-            const uint64_t *found = o.all[j].result[1];
-            CU_ASSERT_EQUAL(found[1], found[2]);
-            before |= found[1] == 7;
-            refused |= found[1] == 0;
-        }
-        CU_ASSERT(before && refused);
-    }
+    expect_before_or_never(tell_then_write_buffer, invalidate_when_told);
 }
 
 /* ---- against READs and atomics ----------------------------------------------------------- */
@@ -299,12 +278,8 @@ static void earlier_than_arrived(void)
 static bool add_pair(struct sim_agent *a, const struct rw *w, struct rw_private *p)
 {
     struct rdma_wr wr = through_window(RDMA_FETCH_ADD, w, w->pair);
-    if (p->stage != 0)
-        return take_status(a, w, p);
     wr.fetch_add.add = 5;
-    CU_ASSERT_EQUAL(rw_post(a, w, &wr, w->buffer[0] + RW_SINK, 8), 0);
-    p->stage = 1;
-    return false;
+    return post_once(a, w, p, wr, w->buffer[0] + RW_SINK, 8);
 }
 
 /* Not even the second half of an atomic whose first was executed. */
@@ -312,13 +287,9 @@ static void atomic_is_cut_short(void)
 {
     for (int i = 0; i < RW_ORDERINGS; i++) {
         bool added = false, refused = false;
-        rw_run((struct rw_test){.code = {add_pair, invalidate_then_look},
-                                .agents = 2,
-                                .ordering = rw_orderings[i],
-                                .bits = SIM_RNIC_BITS & ~(uint32_t)RDMA_CAP_ATOMIC_CPU,
-                                .no_receives = true,
-                                .set_up = bind_shared},
-               &o);
+        struct rw_test test = over_shared(add_pair, invalidate_then_look, rw_orderings[i]);
+        test.bits = SIM_RNIC_BITS & ~(uint32_t)RDMA_CAP_ATOMIC_CPU;
+        rw_run(test, &o);
         for (uint32_t j = 0; j < o.count; j++) {
             CU_ASSERT_EQUAL(o.all[j].result[1][1], o.all[j].pair[0]);
             added |= o.all[j].pair[0] == 5 && o.all[j].result[0][0] == 1 + RDMA_OK;
@@ -331,12 +302,7 @@ static void atomic_is_cut_short(void)
 static bool read_pair(struct sim_agent *a, const struct rw *w, struct rw_private *p)
 {
     struct rdma_wr wr = through_window(RDMA_READ, w, w->pair);
-    if (p->stage == 0) {
-        CU_ASSERT_EQUAL(rw_post(a, w, &wr, w->buffer[0] + RW_SINK, 8), 0);
-        p->stage = 1;
-        return false;
-    }
-    if (!take_status(a, w, p))
+    if (!post_once(a, w, p, wr, w->buffer[0] + RW_SINK, 8))
         return false;
     p->result[1] = rw_word(a, w, RW_SINK);
     return true;
@@ -355,13 +321,9 @@ static void read_finds_nothing_later(void)
 {
     for (int i = 0; i < RW_ORDERINGS; i++) {
         bool read = false, refused = false;
-        rw_run((struct rw_test){.code = {read_pair, invalidate_then_store},
-                                .agents = 2,
-                                .memory = SIM_MEMORY_TSO,
-                                .ordering = rw_orderings[i],
-                                .no_receives = true,
-                                .set_up = bind_shared},
-               &o);
+        struct rw_test test = over_shared(read_pair, invalidate_then_store, rw_orderings[i]);
+        test.memory = SIM_MEMORY_TSO;
+        rw_run(test, &o);
         for (uint32_t j = 0; j < o.count; j++) {
             CU_ASSERT_EQUAL(o.all[j].result[0][1], 0);
             read |= o.all[j].result[0][0] == 1 + RDMA_OK;
@@ -407,11 +369,9 @@ static bool receive_then_look(struct sim_agent *a, const struct rw *w, struct rw
 static void send_inv_is_the_end(void)
 {
     for (int i = 0; i < RW_ORDERINGS; i++) {
-        rw_run((struct rw_test){.code = {write_then_send_inv, receive_then_look},
-                                .agents = 2,
-                                .ordering = rw_orderings[i],
-                                .set_up = bind_shared},
-               &o);
+        struct rw_test test = over_shared(write_then_send_inv, receive_then_look, rw_orderings[i]);
+        test.no_receives = false;
+        rw_run(test, &o);
         CU_ASSERT(o.count > 0);
         for (uint32_t j = 0; j < o.count; j++) {
             const uint64_t *found = o.all[j].result[1];
@@ -429,11 +389,7 @@ static bool send_inv(struct sim_agent *a, const struct rw *w, struct rw_private 
     struct rdma_wr send = {
         .op = RDMA_SEND_INV, .flags = RDMA_INLINE | RDMA_SIGNALED, .imm_stag = window.stag};
     const uint64_t value = 1;
-    if (p->stage != 0)
-        return take_status(a, w, p);
-    CU_ASSERT_EQUAL(rw_post(a, w, &send, &value, sizeof value), 0);
-    p->stage = 1;
-    return false;
+    return post_once(a, w, p, send, &value, sizeof value);
 }
 
 static bool invalidate(struct sim_agent *a, const struct rw *w, struct rw_private *p)
@@ -455,15 +411,18 @@ static void both_invalidate(void)
 {
     for (int i = 0; i < RW_ORDERINGS * 2; i++) {
         bool mine = false, theirs = false;
-        rw_run((struct rw_test){.code = {send_inv, invalidate},
-                                .agents = 2,
-                                .ordering = rw_orderings[i / 2],
-                                .isolated = i % 2,
-                                .set_up = bind_shared},
-               &o);
+        struct rw_test test = over_shared(send_inv, invalidate, rw_orderings[i / 2]);
+        test.isolated = i % 2;
+        test.no_receives = false;
+        rw_run(test, &o);
         for (uint32_t j = 0; j < o.count; j++) {
-            mine |= o.all[j].result[1][0] == 1 + RDMA_OK;
-            theirs |= o.all[j].result[1][0] == 1 + RDMA_LOCAL_ERROR;
+            uint64_t a = o.all[j].result[0][0] - 1, b = o.all[j].result[1][0] - 1;
+            CU_ASSERT(b == RDMA_OK || b == RDMA_LOCAL_ERROR || b == RDMA_FLUSHED);
+            CU_ASSERT_FALSE(a == RDMA_REMOTE_ACCESS && b == RDMA_LOCAL_ERROR);
+            if (rw_orderings[i / 2] != SIM_ORDERING_RDMAP) /* there it says no more than: sent */
+                CU_ASSERT_FALSE(a == RDMA_OK && b == RDMA_OK);
+            mine |= b == RDMA_OK;
+            theirs |= b == RDMA_LOCAL_ERROR;
         }
         CU_ASSERT(mine && theirs);
     }
@@ -515,12 +474,12 @@ static bool borrow(struct sim_agent *a, const struct rw *w, struct rw_private *p
 static void lent_and_taken_back(void)
 {
     for (int i = 0; i < RW_ORDERINGS * 2; i++) {
-        rw_run((struct rw_test){.code = {borrow, lend},
-                                .agents = 2,
-                                .memory = SIM_MEMORY_TSO,
-                                .isolated = i % 2,
-                                .ordering = rw_orderings[i / 2]},
-               &o);
+        struct rw_test test = over_shared(borrow, lend, rw_orderings[i / 2]);
+        test.memory = SIM_MEMORY_TSO;
+        test.isolated = i % 2;
+        test.no_receives = false;
+        test.set_up = NULL;
+        rw_run(test, &o);
         CU_ASSERT_EQUAL(o.count, 1);
         CU_ASSERT(rw_has(&o, 1, 4, 1));
     }
@@ -552,24 +511,15 @@ static bool write_y(struct sim_agent *a, const struct rw *w, struct rw_private *
 {
     const uint64_t value = 3;
     struct rdma_wr wr = through_window(RDMA_WRITE, w, w->y);
-    if (p->stage != 0)
-        return take_status(a, w, p);
     wr.flags |= RDMA_INLINE;
-    CU_ASSERT_EQUAL(rw_post(a, w, &wr, &value, sizeof value), 0);
-    p->stage = 1;
-    return false;
+    return post_once(a, w, p, wr, &value, sizeof value);
 }
 
 static void stale_after_rebind(void)
 {
     for (int i = 0; i < RW_ORDERINGS; i++) {
         bool before = false, never = false;
-        rw_run((struct rw_test){.code = {write_y, show_y_instead},
-                                .agents = 2,
-                                .ordering = rw_orderings[i],
-                                .no_receives = true,
-                                .set_up = bind_shared},
-               &o);
+        rw_run(over_shared(write_y, show_y_instead, rw_orderings[i]), &o);
         for (uint32_t j = 0; j < o.count; j++) {
             CU_ASSERT_EQUAL(o.all[j].result[1][0], o.all[j].y);
             before |= o.all[j].y == 3;
@@ -628,12 +578,7 @@ static bool end_then_dereg(struct sim_agent *a, const struct rw *w, struct rw_pr
 static void ends_with_its_connection(void)
 {
     for (int i = 0; i < RW_ORDERINGS; i++) {
-        rw_run((struct rw_test){.code = {write_pair, end_then_dereg},
-                                .agents = 2,
-                                .ordering = rw_orderings[i],
-                                .no_receives = true,
-                                .set_up = bind_shared},
-               &o);
+        rw_run(over_shared(write_pair, end_then_dereg, rw_orderings[i]), &o);
         uint32_t kinds = kinds_of_pair();
         CU_ASSERT((kinds & 1) && (kinds & 8));
         for (uint32_t j = 0; j < o.count; j++)

@@ -40,6 +40,10 @@ static void add_file(const char *path)
     }
     struct input *input = &inputs[inputs_count++];
     input->count = fread(input->octets, 1, sizeof input->octets, file);
+    if (ferror(file) || getc(file) != EOF) {
+        fprintf(stderr, "fuzz: %s: cannot be read, or has more than %u octets\n", path, MAX_OCTETS);
+        exit(2);
+    }
     fclose(file);
 }
 

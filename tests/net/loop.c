@@ -20,17 +20,19 @@ static int reg(struct rdma *r, void *addr, uint64_t length, uint32_t access, uin
     uint32_t remote_changes = RDMA_REMOTE_WRITE | RDMA_REMOTE_ATOMIC;
     if (length == 0 || ((access & remote_changes) && !(access & RDMA_LOCAL_WRITE)))
         return -EINVAL;
-    uint64_t base = loop_does(loop_self(r)->loop, RDMA_CAP_BASE_TO) ? wanted : (uintptr_t)addr;
+    const struct loop *loop = loop_self(r)->loop;
+    bool as_wanted = loop_does(loop, RDMA_CAP_BASE_TO);
     for (uint32_t i = 0; i < LOOP_REGIONS; i++) {
         if (regions[i].length != 0)
             continue;
-        regions[i] = (struct rdma_region){.addr = addr,
-                                          .length = length,
-                                          .base_to = base,
-                                          .lkey = 0x1000 + i,
-                                          .stag = 0x2000 + i,
-                                          .access = access,
-                                          .id = i};
+        regions[i] = (struct rdma_region){
+            .addr = addr,
+            .length = length,
+            .base_to = as_wanted ? wanted : (uintptr_t)addr + i * loop->base_step,
+            .lkey = 0x1000 + i,
+            .stag = 0x2000 + i,
+            .access = access,
+            .id = i};
         *region = regions[i];
         return 0;
     }

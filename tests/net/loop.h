@@ -107,6 +107,7 @@ struct loop {
     struct rdma_caps caps; /* as claimed */
     struct rdma_caps real; /* numbers that hold */
     uint32_t lies;         /* bits of `caps` that are claimed and not honoured */
+    uint64_t base_step;    /* without RDMA_CAP_BASE_TO: so much further on each region begins */
     struct loop_handle handles[LOOP_HANDLES];
     uint32_t handles_count;
     struct rdma_region regions[LOOP_REGIONS];

@@ -8,6 +8,7 @@
 #include "tests/run.h"
 
 #define OCTETS 4096u
+#define SHOWN 64u /* octets that a window shows */
 
 static const struct provider *provider;
 static struct failing_plan plan;
@@ -34,11 +35,14 @@ static void open_all(void)
     config.cq = cqs[0];
     CU_ASSERT_EQUAL_FATAL(rdma_connect(a, "windows", &config, NULL, 0, NULL, 0, &conns[0]), 0);
     CU_ASSERT_EQUAL_FATAL(rdma_event(b, &event), 1);
+    CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_REQUEST);
     conns[1] = event.conn;
     config.cq = cqs[1];
     CU_ASSERT_EQUAL_FATAL(rdma_accept(b, conns[1], &config, NULL, 0, NULL, 0), 0);
-    CU_ASSERT_EQUAL(rdma_event(a, &event), 1);
-    CU_ASSERT_EQUAL(rdma_event(b, &event), 1);
+    CU_ASSERT_EQUAL_FATAL(rdma_event(a, &event), 1);
+    CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_CONNECTED);
+    CU_ASSERT_EQUAL_FATAL(rdma_event(b, &event), 1);
+    CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_CONNECTED);
 }
 
 /* Both ends are over, and destroyed. */
@@ -48,8 +52,9 @@ static void end_all(void)
     struct rdma_event event;
     CU_ASSERT_EQUAL(rdma_disconnect(a, conns[0]), 0);
     for (int i = 0; i < 2; i++) {
-        CU_ASSERT_EQUAL(rdma_event(sides[i], &event), 1);
-        CU_ASSERT_EQUAL(rdma_event(sides[i], &event), 1);
+        CU_ASSERT_EQUAL_FATAL(rdma_event(sides[i], &event), 1);
+        CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_DISCONNECTED);
+        CU_ASSERT_EQUAL_FATAL(rdma_event(sides[i], &event), 1);
         CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_DRAINED);
         CU_ASSERT_EQUAL(rdma_destroy(sides[i], conns[i]), 0);
         CU_ASSERT_EQUAL(rdma_cq_destroy(sides[i], cqs[i]), 0);
@@ -68,7 +73,8 @@ static uint32_t bind(struct rdma_window *window)
     struct rdma_wr wr = {
         .op = RDMA_BIND,
         .flags = RDMA_SIGNALED,
-        .bind = {.window = window, .region = &region, .length = 64, .access = RDMA_REMOTE_WRITE}};
+        .bind = {
+            .window = window, .region = &region, .length = SHOWN, .access = RDMA_REMOTE_WRITE}};
     struct rdma_wc wc;
     CU_ASSERT_EQUAL(rdma_post_send(b, conns[1], &wr, 1), 0);
     CU_ASSERT_EQUAL_FATAL(rdma_cq_poll(b, cqs[1], &wc, 1), 1);
@@ -84,7 +90,8 @@ static void holds_its_region(void)
         CU_ASSERT_EQUAL(rdma_window_alloc(b, &window), 0);
         uint32_t stag = window.stag;
         CU_ASSERT_EQUAL(bind(&window), RDMA_OK);
-        CU_ASSERT(window.stag != stag && window.base_to == region.base_to && window.length == 64);
+        CU_ASSERT(window.stag != stag && window.base_to == region.base_to &&
+                  window.length == SHOWN);
         CU_ASSERT_EQUAL(rdma_dereg(b, &region), -EBUSY);
         if (freed) {
             CU_ASSERT_EQUAL(rdma_window_free(b, &window), 0);
@@ -105,7 +112,8 @@ static void calls_fail(void)
 {
     static const enum failing_call calls[] = {FAILING_WINDOW_ALLOC, FAILING_WINDOW_FREE};
     struct rdma_window window;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_NOT_EQUAL(failing_error(calls[i], 0), 0);
         for (uint32_t n = 0; failing_error(calls[i], n) != 0; n++) {
             int error = failing_error(calls[i], n), failed_alloc, failed_free;
             open_all();
@@ -128,6 +136,7 @@ static void calls_fail(void)
             end_all();
             close_all();
         }
+    }
 }
 
 int main(void)

@@ -148,12 +148,14 @@ static void text_says_it(void)
     CU_ASSERT_EQUAL(shown("kbtp_loaded_octets_total"), 64);
     CU_ASSERT_EQUAL(shown("kbtp_stored_octets_total{by=\"read\"}"), 64);
     CU_ASSERT_EQUAL(shown("kbtp_sessions_opened_total{kind=\"new\"}"), 3);
-    CU_ASSERT_EQUAL(shown("kbtp_ring_tickets"), 14);
+    CU_ASSERT_EQUAL(shown("kbtp_ring_tickets"), config.target.block_count - 2);
     CU_ASSERT_EQUAL(shown("kbtp_sessions{state=\"active\"}"), 3);
     CU_ASSERT_EQUAL(shown("kbtp_session_blocks{session=\"0\"}"), 2);
-    CU_ASSERT_EQUAL(shown("kbtp_session_quota_blocks{session=\"2\"}"), 5);
+    CU_ASSERT_EQUAL(shown("kbtp_session_quota_blocks{session=\"2\"}"), config.quotas[2]);
     close_pair();
 }
+
+#define MADE_UP 12u /* sessions */
 
 /* A report of made-up numbers, each another one, without a target. */
 static struct kbtp_report made_up(struct kbtp_counters *counters, struct kbtp_gauges *gauges,
@@ -167,10 +169,10 @@ static struct kbtp_report made_up(struct kbtp_counters *counters, struct kbtp_ga
             counters->requests[row][status] = next++;
     for (uint32_t i = 0; i < KBTP_GAUGES; i++)
         gauges->values[i] = (int64_t)next++;
-    for (uint32_t n = 0; n < 12; n++, next += 2)
+    for (uint32_t n = 0; n < MADE_UP; n++, next += 2)
         of[n] = (struct kbtp_session_gauges){(uint32_t)next, (uint32_t)next + 1};
     gauges->sessions = of;
-    gauges->session_count = 12;
+    gauges->session_count = MADE_UP;
     return (struct kbtp_report){.counters = counters, .gauges = gauges};
 }
 
@@ -180,7 +182,7 @@ static void every_number_is_shown_once(void)
 {
     struct kbtp_counters counters;
     struct kbtp_gauges gauges;
-    struct kbtp_session_gauges of[12];
+    struct kbtp_session_gauges of[MADE_UP];
     struct kbtp_report report = made_up(&counters, &gauges, of);
     uint32_t numbers = KBTP_COUNTERS + KBTP_COUNTED_OPCODES * KBTP_COUNTED_STATUSES + KBTP_GAUGES;
     bool seen[512] = {false};
@@ -193,9 +195,10 @@ static void every_number_is_shown_once(void)
         for (uint32_t n = 0; n < sample.label_count; n++)
             CU_ASSERT_PTR_NOT_NULL_FATAL(sample.labels[n].value);
     }
-    for (uint32_t i = 1; i <= numbers + 2 * 12; i++)
+    for (uint32_t i = 1; i <= numbers + 2 * MADE_UP; i++)
         CU_ASSERT(seen[i]);
-    CU_ASSERT_EQUAL(expect_text(&report), numbers + 2 * 12);
+    CU_ASSERT_EQUAL(expect_text(&report), numbers + 2 * MADE_UP);
+    CU_ASSERT_PTR_NOT_NULL(kbtp_metric(0));
     for (uint32_t i = 0; kbtp_metric(i); i++) {
         const struct kbtp_metric *metric = kbtp_metric(i);
         CU_ASSERT_EQUAL(strspn(metric->name, "abcdefghijklmnopqrstuvwxyz_"), strlen(metric->name));
@@ -221,7 +224,7 @@ static void escapes_and_large_numbers(void)
     static const struct kbtp_label labels[] = {{"target", "a \"b\"\\n\n\\"}, {"empty", ""}};
     struct kbtp_counters counters;
     struct kbtp_gauges gauges;
-    struct kbtp_session_gauges of[12];
+    struct kbtp_session_gauges of[MADE_UP];
     struct kbtp_report report = made_up(&counters, &gauges, of);
     counters.values[KBTP_COUNT_LOADED] = UINT64_MAX;
     gauges.values[KBTP_GAUGE_RING_TICKETS] = INT64_MIN;
@@ -241,7 +244,7 @@ static void a_buffer_too_small(void)
     static char whole[TEXT_OCTETS];
     struct kbtp_counters counters;
     struct kbtp_gauges gauges;
-    struct kbtp_session_gauges of[12];
+    struct kbtp_session_gauges of[MADE_UP];
     struct kbtp_report report = made_up(&counters, &gauges, of);
     size_t length = kbtp_counters_text(&report, whole, sizeof whole);
     CU_ASSERT_FATAL(length < sizeof whole);

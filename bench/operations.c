@@ -72,10 +72,10 @@ static void open_target(struct bench *b)
                                         .session_count = 1};
     struct kbtp_target_memory memory;
     struct kbtp_worker_memory need;
-    kbtp_target_layout(&config, HANDLES, zeroed(kbtp_target_octets(&config, HANDLES)), &memory);
+    struct kbtp_grant *grants = zeroed(sizeof *grants);
+    grants[0] = (struct kbtp_grant){.quota = HANDLES, .handle_count = HANDLES};
+    kbtp_target_layout(&config, grants, zeroed(kbtp_target_octets(&config, grants)), &memory);
     memory.blocks = zeroed((size_t)HANDLES * BLOCK);
-    memory.grants = zeroed(sizeof *memory.grants);
-    memory.grants[0] = (struct kbtp_grant){.quota = HANDLES, .handle_count = HANDLES};
     must(kbtp_target_init(&b->target, &b->target_cpu, &config, &memory), "target");
     kbtp_worker_memory(&b->target, &need);
     must(kbtp_worker_init(&b->worker, &b->target, &b->target_cpu, "target",

@@ -87,10 +87,9 @@ static void open_server(struct server *s)
                                         .session_count = SESSIONS};
     struct kbtp_target_memory places;
     struct kbtp_worker_memory need;
-    s->shared = memory(kbtp_target_octets(&config, SESSIONS * HANDLES));
+    s->shared = memory(kbtp_target_octets(&config, s->grants));
     s->blocks = memory((size_t)BLOCKS * BLOCK_OCTETS);
-    kbtp_target_layout(&config, SESSIONS * HANDLES, s->shared, &places);
-    places.grants = s->grants;
+    kbtp_target_layout(&config, s->grants, s->shared, &places);
     places.blocks = s->blocks;
     must(kbtp_target_init(&s->target, &s->cpu, &config, &places), "target");
 

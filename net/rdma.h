@@ -95,6 +95,9 @@ struct rdma_region {
     uint32_t id;      /* the provider's */
 };
 
+/* What a window cannot give when its region has not LOCAL_WRITE; other rights need none. */
+#define RDMA_PEER_CHANGES (RDMA_REMOTE_WRITE | RDMA_REMOTE_ATOMIC)
+
 /*
  * A type 2B memory window: part of a region, for the peer of the one connection whose send queue
  * executed the BIND (RDMA_BIND). Through any other connection its STag is none. It ends with a
@@ -154,9 +157,9 @@ enum rdma_op {
     /* [IBV_WR_BIND_MW; none] Window bind: the new STag is valid for later work requests of this
      * connection, and at the peer for what it sends after it was told. The STag is known when
      * posted, so that a SEND behind the BIND may tell it. LOCAL_ERROR: the window is bound, or was
-     * freed; the region is invalid or has not BIND_WINDOW; `access` (REMOTE_READ, REMOTE_WRITE,
-     * REMOTE_ATOMIC) has what the region has not; the octets are none, or not all the region's.
-     * No SGEs. */
+     * freed; the region is invalid or has not BIND_WINDOW; of `access` (REMOTE_READ, REMOTE_WRITE,
+     * REMOTE_ATOMIC) the peer could change memory, and the region has not LOCAL_WRITE; the octets
+     * are none, or not all the region's. No SGEs. */
     RDMA_BIND,
     /* [IBV_WR_LOCAL_INV; none] Of a window that this connection bound, or a region. When it
      * completes nothing of the peer reaches the memory through this STag any more, nor do further

@@ -6,15 +6,6 @@
 #include "ref/initiator_state.h"
 #include "ref/table.h"
 
-/* What the READ that is posted brings. */
-enum kbtp_direct_stage {
-    DIRECT_NONE,
-    DIRECT_FIRST,  /* the entry: its Generation */
-    DIRECT_SECOND, /* the entry: Block Offset and Data Length */
-    DIRECT_BLOCK,
-    DIRECT_THIRD, /* the entry: is it still the same binding? */
-};
-
 /* I-39: what is not aligned may tear even within 8 octets. */
 bool kbtp_direct_load_offer_is_good(const struct kbtp_hello_ack *ack)
 {
@@ -38,14 +29,22 @@ static int post_read(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint3
     return kbtp_sends_post(cpu, &i->sends, i->conn, &read, KBTP_WR_READ, place, NULL);
 }
 
-static int read_entry(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place)
+int kbtp_direct_read(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place,
+                     uint64_t remote_to, uint32_t stag)
 {
-    uint64_t index = i->pending[place].handle - i->target.table_base_handle;
+    _Static_assert(KBTP_ENTRY_OCTETS == KBTP_SLOT_OCTETS, "a copy of either has its place");
     struct rdma_sge sge = {.addr = i->entries + place * KBTP_ENTRY_OCTETS,
                            .length = KBTP_ENTRY_OCTETS,
                            .lkey = i->region.lkey};
-    return post_read(i, cpu, place, sge, i->target.table.tagged_offset + index * KBTP_ENTRY_OCTETS,
-                     i->target.table.stag);
+    return post_read(i, cpu, place, sge, remote_to, stag);
+}
+
+static int read_entry(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place)
+{
+    uint64_t index = i->pending[place].handle - i->target.table_base_handle;
+    return kbtp_direct_read(i, cpu, place,
+                            i->target.table.tagged_offset + index * KBTP_ENTRY_OCTETS,
+                            i->target.table.stag);
 }
 
 /* The Block Offset is the Tagged Offset in the Pool STag. */
@@ -78,7 +77,7 @@ int kbtp_initiator_direct_load(struct kbtp_initiator *initiator, const struct kb
     i->direct[place] = (struct kbtp_direct){.into = load->into,
                                             .lkey = load->lkey,
                                             .generation = load->generation,
-                                            .stage = DIRECT_FIRST};
+                                            .stage = KBTP_DIRECT_FIRST};
     int failed = read_entry(i, cpu, place);
     if (failed) {
         i->pending[place] = (struct kbtp_pending){0};
@@ -145,21 +144,22 @@ static enum kbtp_status take_entry(struct kbtp_initiator *i, uint32_t place,
     struct kbtp_direct *direct = &i->direct[place];
     enum kbtp_status status;
     switch (direct->stage) {
-    case DIRECT_FIRST:
+    case KBTP_DIRECT_FIRST:
         status = judge_first(direct, entry);
         direct->generation = entry->generation;
-        direct->stage = DIRECT_SECOND;
+        direct->stage = KBTP_DIRECT_SECOND;
         return status;
-    case DIRECT_SECOND:
+    case KBTP_DIRECT_SECOND:
         status = judge_second(i, place, entry);
         direct->block_offset = entry->block_offset;
         direct->data_length = entry->data_length;
-        direct->stage = entry->data_length != 0 && fits(i, place) ? DIRECT_BLOCK : DIRECT_THIRD;
+        direct->stage =
+            entry->data_length != 0 && fits(i, place) ? KBTP_DIRECT_BLOCK : KBTP_DIRECT_THIRD;
         return status;
     default:
-        assert(direct->stage == DIRECT_THIRD);
+        assert(direct->stage == KBTP_DIRECT_THIRD);
         status = judge_third(i, place, entry);
-        direct->stage = DIRECT_NONE;
+        direct->stage = KBTP_DIRECT_NONE;
         return status;
     }
 }
@@ -190,20 +190,18 @@ bool kbtp_direct_load_read(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
                            struct kbtp_outcome *outcome)
 {
     struct kbtp_direct *direct = &i->direct[place];
-    if (i->state != KBTP_INITIATOR_READY)
-        return false; /* it came before the end, but was not seen in time */
-    if (direct->stage == DIRECT_BLOCK) {
-        direct->stage = DIRECT_THIRD;
+    if (direct->stage == KBTP_DIRECT_BLOCK) {
+        direct->stage = KBTP_DIRECT_THIRD;
     } else {
         struct kbtp_entry entry = entry_that_came(i, cpu, place);
         enum kbtp_status status = take_entry(i, place, &entry);
-        if (status != KBTP_STATUS_OK || direct->stage == DIRECT_NONE) {
+        if (status != KBTP_STATUS_OK || direct->stage == KBTP_DIRECT_NONE) {
             finish(i, place, status, entry.generation, outcome);
             return true;
         }
     }
     int failed =
-        direct->stage == DIRECT_BLOCK ? read_block(i, cpu, place) : read_entry(i, cpu, place);
+        direct->stage == KBTP_DIRECT_BLOCK ? read_block(i, cpu, place) : read_entry(i, cpu, place);
     if (failed)
         kbtp_initiator_abort(i, cpu, failed);
     return false;

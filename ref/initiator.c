@@ -10,7 +10,8 @@
 #define MAX_DEPTH 4096u
 #define BATCH 16u
 #define RECEIVE_OCTETS KBTP_TO_INITIATOR_MAX_OCTETS
-#define KNOWN_FEATURES KBTP_FEATURE_DIRECT_LOAD
+#define KNOWN_FEATURES (KBTP_FEATURE_DIRECT_LOAD | KBTP_FEATURE_DIRECT_ALLOC)
+#define MAX_LOOKS 250u
 
 /* ---- set-up ------------------------------------------------------------------------------ */
 
@@ -31,15 +32,15 @@ static uint32_t send_depth(const struct kbtp_initiator_config *config)
     return 2 * (config->depth + 2);
 }
 
-static bool wants_direct_loads(const struct kbtp_initiator_config *config)
+static bool wants_direct(const struct kbtp_initiator_config *config)
 {
-    return config->features & KBTP_FEATURE_DIRECT_LOAD;
+    return config->features & (KBTP_FEATURE_DIRECT_LOAD | KBTP_FEATURE_DIRECT_ALLOC);
 }
 
 void kbtp_initiator_memory(const struct kbtp_initiator_config *config, size_t *private_octets,
                            size_t *buffer_octets)
 {
-    size_t direct = wants_direct_loads(config) ? config->depth : 0;
+    size_t direct = wants_direct(config) ? config->depth : 0;
     *private_octets = sizeof(struct kbtp_initiator) + config->depth * sizeof(struct kbtp_pending) +
                       direct * sizeof(struct kbtp_direct);
     *buffer_octets = (config->depth + 1) * (size_t)RECEIVE_OCTETS +
@@ -51,7 +52,7 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
                         void *buffers)
 {
     if (config->depth == 0 || config->depth > MAX_DEPTH || config->max_inline > UINT32_MAX / 2 ||
-        (config->features & ~KNOWN_FEATURES))
+        (config->features & ~KNOWN_FEATURES) || config->give_up_looks > MAX_LOOKS)
         return -EINVAL;
     size_t private_octets, buffer_octets;
     struct rdma_caps caps;
@@ -68,8 +69,11 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
                                  .depth = config->depth,
                                  .max_inline = config->max_inline,
                                  .requested = config->features,
+                                 .unmasked = config->unmasked,
+                                 .reread_ns = config->reread_ns,
+                                 .give_up_looks = config->give_up_looks,
                                  .unchecked = config->unchecked};
-    if (wants_direct_loads(config))
+    if (wants_direct(config))
         i->direct = (struct kbtp_direct *)(i->pending + config->depth);
     memcpy(i->initiator_id, config->initiator_id, sizeof i->initiator_id);
     int failed = rdma_cq_create(cpu->rdma, send_depth(config) + config->depth + 1, &i->cq);
@@ -250,6 +254,10 @@ static void welcomed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
     i->features = i->target.features & i->requested;
     if ((i->features & KBTP_FEATURE_DIRECT_LOAD) && !kbtp_direct_load_offer_is_good(&i->target))
         i->features &= (uint16_t)~KBTP_FEATURE_DIRECT_LOAD;
+    struct rdma_caps caps;
+    rdma_caps(cpu->rdma, &caps);
+    if ((i->features & KBTP_FEATURE_DIRECT_ALLOC) && !kbtp_direct_alloc_offer_is_good(i, &caps))
+        i->features &= (uint16_t)~KBTP_FEATURE_DIRECT_ALLOC;
     i->credits = least(credits, i->depth);
     i->state = KBTP_INITIATOR_READY;
 }
@@ -383,6 +391,10 @@ void kbtp_settle(struct kbtp_initiator *i, struct kbtp_pending *pending,
     if ((pending->opcode == KBTP_OP_ALLOC_STORE && refused) ||
         (pending->opcode == KBTP_OP_FREE && well && i->usage != 0))
         i->usage--;
+    /* Its ticket goes back when the connection has ended; nothing was bound. */
+    if (pending->opcode == KBTP_OP_BIND && outcome->error != 0 &&
+        i->direct[pending - i->pending].stage != KBTP_DIRECT_NONE)
+        i->usage--;
     if (i->direct)
         i->direct[pending - i->pending] = (struct kbtp_direct){0};
     *pending = (struct kbtp_pending){0};
@@ -402,6 +414,8 @@ static bool answered(struct kbtp_initiator *i, const struct kbtp_message *messag
     if (i->pending[place].opcode == KBTP_OP_LOAD && message->header.status == KBTP_STATUS_OK &&
         message->completion.data_length > i->pending[place].length)
         return false;
+    if (i->pending[place].opcode == KBTP_OP_BIND && message->header.status != KBTP_STATUS_OK)
+        kbtp_direct_alloc_refused(i, message->header.status);
     *outcome = (struct kbtp_outcome){.block_offset = message->completion.block_offset,
                                      .data_length = message->completion.data_length,
                                      .status = message->header.status,
@@ -438,6 +452,16 @@ static bool received(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, const
     return false;
 }
 
+static bool direct_read(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place,
+                        struct kbtp_outcome *outcome)
+{
+    if (i->state != KBTP_INITIATOR_READY)
+        return false; /* it came before the end, but was not seen in time */
+    return i->direct[place].stage >= KBTP_DIRECT_TICKET
+               ? kbtp_direct_alloc_read(i, cpu, place, outcome)
+               : kbtp_direct_load_read(i, cpu, place, outcome);
+}
+
 static bool completed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
                       const struct rdma_wc *wc, struct kbtp_outcome *outcome)
 {
@@ -451,7 +475,7 @@ static bool completed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
         return false;
     }
     if (kbtp_wr_kind(wc->wr_id) == KBTP_WR_READ)
-        return kbtp_direct_load_read(i, cpu, kbtp_wr_detail(wc->wr_id), outcome);
+        return direct_read(i, cpu, kbtp_wr_detail(wc->wr_id), outcome);
     return is_receive && received(i, cpu, wc, outcome);
 }
 
@@ -480,6 +504,7 @@ static int drain(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
         rdma_destroy(cpu->rdma, i->conn);
         i->sends.posted = i->sends.retired = i->sends.unsignaled = 0;
         i->state = KBTP_INITIATOR_DOWN;
+        kbtp_direct_alloc_end(i, cpu);
         if (i->releasing && i->why == 0)
             i->usage = 0;
         i->drained = 0;
@@ -513,6 +538,9 @@ static void happened(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
         break;
     case RDMA_EVENT_DRAINED:
         i->drained = 1;
+        break;
+    case RDMA_EVENT_TIMER:
+        kbtp_direct_alloc_expired(i, cpu, event->conn);
         break;
     default:
         break;

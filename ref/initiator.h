@@ -30,8 +30,13 @@ struct kbtp_initiator_config {
     uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* a secret of 128 random bits */
     uint32_t depth;      /* requests outstanding at most, 1 to 4096: Completion Credits */
     uint32_t max_inline; /* octets of inline data that will ever be sent */
-    uint16_t features;   /* to request: KBTP_FEATURE_DIRECT_LOAD */
+    uint16_t features;   /* to request: KBTP_FEATURE_DIRECT_LOAD, _DIRECT_ALLOC */
     bool unchecked;      /* for testers: sends what a good initiator would not */
+    bool unmasked;       /* the target's counters are in the InfiniBand form (I-38): agreed upon */
+    /* DIRECT_ALLOC: how long to wait before a slot that had no block yet is read again (0: 20 us).
+     * This and giving up need the device's timers 0 and 1. */
+    uint32_t reread_ns;
+    uint32_t give_up_looks; /* into which half the Ticket Timeout is divided; 0: 4 */
 };
 
 enum kbtp_initiator_state {
@@ -143,6 +148,37 @@ struct kbtp_direct_load {
 };
 int kbtp_initiator_direct_load(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
                                const struct kbtp_direct_load *load, uint64_t cookie);
+
+/*
+ * A direct allocation (draft: Direct Modes): takes a ticket by FetchAdd, reads its slot until the
+ * block is there and once more to confirm it, writes the data into the block, and sends BIND, whose
+ * outcome this is (opcode BIND). The block is not sealed (I-07). It counts in Allocation Quota from
+ * the start, and takes one of the places of config.depth.
+ *
+ * It gives up, with status TICKET_ABANDONED though nothing was bound, when half the Ticket Timeout
+ * has passed since the FetchAdd was posted (I-17), or the slot shows that the ticket was abandoned
+ * (I-19). After this or a BIND that was refused for that reason this session writes no more blocks
+ * directly: the target takes the right to do so away, and the next RDMA Write would end the
+ * connection. All that were on their way give up too, and new ones are -ENOTSUP. Of what a refused
+ * BIND or a given up ticket holds in the quota only TICKET_ABANDONED from the target frees it
+ * before the session ends.
+ *
+ * Several may be under way, each goes on by itself: none waits for an older one to be bound (I-18).
+ *
+ * Returns 0; -ENOTCONN, -EAGAIN, -EDQUOT as above; -ENOTSUP when DIRECT_ALLOC was not granted or
+ * there is no more of it, -EINVAL for a handle that is not the initiator's own, -EMSGSIZE for more
+ * than Block Size, or what arming the timer returned; or what rdma_post_send() returned: then the
+ * connection ends.
+ */
+struct kbtp_direct_store {
+    uint64_t handle;
+    const void *data; /* in registered memory, until the outcome is there */
+    uint32_t lkey;
+    uint32_t length;     /* octets */
+    uint16_t generation; /* expected; 0: any */
+};
+int kbtp_initiator_direct_store(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
+                                const struct kbtp_direct_store *store, uint64_t cookie);
 
 /* Takes up to `count` outcomes (at least 1 is asked for); returns how many, or -EIO. */
 int kbtp_initiator_poll(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,

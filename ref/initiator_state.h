@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an initiator keeps; included by ref/initiator.c and ref/direct_load.c only. All of it is
+/* What an initiator keeps; included by ref/initiator.c and ref/direct_*.c only. All of it is
  * private to one CPU and has no padding. */
 #ifndef KBTP_REF_INITIATOR_STATE_H
 #define KBTP_REF_INITIATOR_STATE_H
@@ -20,7 +20,7 @@ struct kbtp_initiator {
     const char *address;
     struct kbtp_pending *pending; /* depth */
     struct kbtp_direct *direct;   /* depth; NULL unless direct loads are wanted */
-    uint8_t *entries;             /* depth copies of table entries, for direct loads */
+    uint8_t *entries;             /* depth copies of table entries or ring slots */
     uint8_t *receives;            /* depth + 1 */
     uint64_t serial;              /* of the last request of this connection */
     struct kbtp_sends sends;
@@ -41,8 +41,12 @@ struct kbtp_initiator {
     uint16_t requested; /* features */
     uint16_t features;  /* requested, granted, and of use */
     uint16_t releasing; /* GOODBYE with RELEASE was said */
-    uint16_t reserved;
-    uint32_t reserved2;
+    uint16_t unmasked;
+    uint32_t reread_ns;
+    uint32_t give_up_looks;
+    uint32_t held;          /* tickets in `usage` that the target has back when the session ends */
+    uint16_t reread_armed;  /* timer 0 */
+    uint16_t give_up_armed; /* timer 1 */
 };
 
 /* The next of `depth` places for requests; there must be one. */
@@ -61,15 +65,47 @@ struct kbtp_direct {
     uint64_t block_offset; /* as the second look at the entry showed it */
     uint32_t lkey;
     uint32_t data_length;
-    uint16_t generation; /* as the first look showed it */
-    uint16_t stage;      /* enum kbtp_direct_stage */
-    uint32_t reserved;
+    uint32_t ticket;     /* DIRECT_ALLOC */
+    uint16_t generation; /* as the first look showed it; DIRECT_ALLOC: to be sent */
+    uint8_t stage;       /* enum kbtp_direct_stage */
+    uint8_t looks;       /* DIRECT_ALLOC: of the timer that makes it give up */
+};
+
+enum kbtp_direct_stage {
+    KBTP_DIRECT_NONE,
+    /* What the READ that is posted brings; ref/direct_load.c. */
+    KBTP_DIRECT_FIRST,  /* the entry: its Generation */
+    KBTP_DIRECT_SECOND, /* the entry: Block Offset and Data Length */
+    KBTP_DIRECT_BLOCK,
+    KBTP_DIRECT_THIRD, /* the entry: is it still the same binding? */
+    /* ref/direct_alloc.c */
+    KBTP_DIRECT_TICKET,  /* the FetchAdd is posted */
+    KBTP_DIRECT_SLOT,    /* a READ of the slot is */
+    KBTP_DIRECT_WAIT,    /* it was not filled: until it is read again */
+    KBTP_DIRECT_CONFIRM, /* it was: read once more */
 };
 
 /* Can these descriptors be used? */
 bool kbtp_direct_load_offer_is_good(const struct kbtp_hello_ack *ack);
+bool kbtp_direct_alloc_offer_is_good(const struct kbtp_initiator *i, const struct rdma_caps *caps);
+/* A READ of `length` octets for the request in `place`, into its copy of an entry or slot. */
+int kbtp_direct_read(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place,
+                     uint64_t remote_to, uint32_t stag);
 /* A READ for the request in `place` has completed well; true with an outcome. */
 bool kbtp_direct_load_read(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place,
                            struct kbtp_outcome *outcome);
+
+/* ---- ref/direct_alloc.c ------------------------------------------------------------------ */
+
+/* The FetchAdd or a READ for the request in `place` has completed well; true with an outcome. */
+bool kbtp_direct_alloc_read(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place,
+                            struct kbtp_outcome *outcome);
+/* One of its timers has expired. */
+void kbtp_direct_alloc_expired(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
+                               uint32_t timer);
+/* A BIND was refused: what its ticket holds. */
+void kbtp_direct_alloc_refused(struct kbtp_initiator *i, uint16_t status);
+/* The session is over. */
+void kbtp_direct_alloc_end(struct kbtp_initiator *i, const struct kbtp_cpu *cpu);
 
 #endif

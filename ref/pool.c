@@ -4,6 +4,23 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "ref/partition.h"
+
+/* The ring that lists a block when it is free. */
+static const struct kbtp_ring *ring_of(const struct kbtp_pool *pool, uint64_t block_offset)
+{
+    uint32_t low = 0, high = pool->partition_count;
+    uint32_t block = high != 0 ? kbtp_pool_block(pool, block_offset) : 0;
+    while (low < high) { /* the first partition that begins behind the block */
+        uint32_t middle = (low + high) / 2;
+        if (pool->partitions[middle].first_block <= block)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == 0 ? &pool->ring : &pool->partitions[low - 1].ring;
+}
+
 /* The FetchAdd on Tail in here orders the entry update, and the clearing, before anything done to
  * the ring. The whole block: a shorter store left the tail of the one before. */
 int kbtp_pool_return(struct mem *m, const struct kbtp_pool *pool, struct kbtp_deferred *deferred,
@@ -12,7 +29,21 @@ int kbtp_pool_return(struct mem *m, const struct kbtp_pool *pool, struct kbtp_de
     if (pool->clears)
         mem_fill(m, kbtp_pool_octets(pool, kbtp_pool_block(pool, block_offset)), 0,
                  pool->block_size);
-    return kbtp_ring_free(m, &pool->ring, deferred, block_offset);
+    return kbtp_ring_free(m, ring_of(pool, block_offset), deferred, block_offset);
+}
+
+uint32_t kbtp_pool_retry_all(struct mem *m, const struct kbtp_pool *pool,
+                             struct kbtp_deferred *deferred)
+{
+    uint32_t written = 0;
+    for (uint32_t i = 0; i < deferred->count;) {
+        const struct kbtp_ring *ring = ring_of(pool, deferred->frees[i].block_offset);
+        if (kbtp_ring_retry_deferred(m, ring, deferred, i))
+            written++;
+        else
+            i++;
+    }
+    return written;
 }
 
 int kbtp_pool_free(struct mem *m, const struct kbtp_pool *pool, struct kbtp_deferred *deferred,

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A block pool: F blocks, the block table, the free-block ring and the pins, and the steps of the
+ * A block pool: F blocks, the block table, the free-block rings and the pins, and the steps of the
  * draft's operations that touch several of them.
+ *
+ * The first blocks are shared: one ring lists those that are free. Each partition behind them has a
+ * ring of its own (draft: Allocation Quotas), and its blocks never leave it.
  */
 #ifndef KBTP_REF_POOL_H
 #define KBTP_REF_POOL_H
@@ -10,9 +13,13 @@
 #include "ref/ring.h"
 #include "ref/table.h"
 
+/* The blocks of one initiator that allocates by itself; ref/partition.h. */
+struct kbtp_partition;
+
 /* Constant after set-up. */
 struct kbtp_pool {
-    struct kbtp_ring ring;
+    struct kbtp_ring ring;                   /* of the shared blocks */
+    const struct kbtp_partition *partitions; /* in the order of their blocks */
     struct kbtp_table table;
     mem64 *pins;           /* one per block; NULL in a pool that nobody loads from */
     char *blocks;          /* the octets of the first block; the others follow */
@@ -20,7 +27,7 @@ struct kbtp_pool {
     uint32_t block_size;   /* octets */
     uint32_t block_count;
     uint32_t clears; /* a block is cleared before it goes back to the ring (I-36) */
-    uint32_t reserved;
+    uint32_t partition_count;
 };
 
 /* Which block a Block Offset names; below block_count for every offset that the pool handed out. */
@@ -56,6 +63,10 @@ int kbtp_pool_free(struct mem *m, const struct kbtp_pool *pool, struct kbtp_defe
  */
 int kbtp_pool_return(struct mem *m, const struct kbtp_pool *pool, struct kbtp_deferred *deferred,
                      uint64_t block_offset);
+
+/* Looks at every deferred free once, as kbtp_ring_retry_all(), each in its block's ring. */
+uint32_t kbtp_pool_retry_all(struct mem *m, const struct kbtp_pool *pool,
+                             struct kbtp_deferred *deferred);
 
 /*
  * A LOAD of entry `index` begins: `entry` is what it shows, and when it is VALID its block stays

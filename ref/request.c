@@ -31,6 +31,11 @@ static void take_over(struct kbtp_request *request, const struct kbtp_message *m
         request->stag = message->operands.data.stag;
         request->length = message->operands.data.length;
         request->inline_offset = message->operands.inline_offset;
+    } else if (header->opcode == KBTP_OP_BIND) {
+        request->flags = 0; /* it has none */
+        request->length = message->bind.data_length;
+        request->tagged_offset = message->bind.block_offset;
+        request->alloc.ticket = message->bind.ticket;
     }
 }
 
@@ -96,7 +101,7 @@ static enum kbtp_status check_entry(const struct kbtp_request *request,
     bool valid = entry->flags & KBTP_ENTRY_VALID, sealed = entry->flags & KBTP_ENTRY_SEALED;
     if (request->generation != 0 && request->generation != entry->generation)
         return KBTP_STATUS_STALE_GENERATION;
-    if (request->opcode == KBTP_OP_ALLOC_STORE)
+    if (request->opcode == KBTP_OP_ALLOC_STORE || request->opcode == KBTP_OP_BIND)
         return valid ? KBTP_STATUS_ALREADY_BOUND : KBTP_STATUS_OK;
     if (!valid)
         return KBTP_STATUS_NOT_VALID;
@@ -255,12 +260,13 @@ static void begin_alloc_store(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 {
     if (!passes(w, cpu, request))
         return;
-    if (c->usage >= w->target->sessions.grants[c->session].quota) {
+    if (!kbtp_tickets_within_quota(w, cpu, c, c->usage + 1)) {
         refuse(request, KBTP_STATUS_NO_SPACE, request->generation);
         return;
     }
     c->usage++;
-    kbtp_ring_take_ticket(cpu->mem, &w->target->pool.ring, &request->alloc);
+    kbtp_ring_take_ticket(cpu->mem, kbtp_ring_of(w, c), &request->alloc);
+    kbtp_tickets_settle(w, c);
     request->stage = KBTP_STAGE_TICKET;
 }
 
@@ -268,7 +274,7 @@ static void begin_alloc_store(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 static void look_at_slot(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                          struct kbtp_connection *c, struct kbtp_request *request)
 {
-    if (!kbtp_ring_poll_ordered(cpu->mem, &w->target->pool.ring, &request->alloc))
+    if (!kbtp_ring_poll_ordered(cpu->mem, kbtp_ring_of(w, c), &request->alloc))
         return;
     request->stage = needs_fetch(request) ? KBTP_STAGE_FETCH : KBTP_STAGE_READY;
     if (request->stage == KBTP_STAGE_READY)
@@ -286,6 +292,31 @@ static void bind(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_
         kbtp_table_bind(cpu->mem, &w->target->pool.table, request->entry, request->block_offset,
                         request->length, request->flags & KBTP_FLAG_SEAL);
     request->alloc.stage = KBTP_ALLOC_IDLE; /* the block is the entry's now */
+    kbtp_answer(w, cpu, c, request, NULL);
+}
+
+/* ---- BIND -------------------------------------------------------------------------------- */
+
+/* The initiator has written the block: consume the slot, write the entry, complete. A BIND cannot
+ * seal (I-07). Ticket and Block Offset are judged last: a refused BIND leaves the ticket as it was.
+ */
+static void bind_ticket(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                        struct kbtp_connection *c, struct kbtp_request *request)
+{
+    if (passes(w, cpu, request)) {
+        request->block_offset = request->tagged_offset;
+        enum kbtp_status status = kbtp_tickets_bind(w, cpu, c, request);
+        if (status != KBTP_STATUS_OK) {
+            refuse(request, status, request->generation);
+        } else {
+            c->usage++;
+            request->data_length = request->length;
+            request->generation = kbtp_table_bind(cpu->mem, &w->target->pool.table, request->entry,
+                                                  request->block_offset, request->length, false);
+            /* A free of this worker may have waited for just this slot. */
+            kbtp_retry_deferred(w, cpu);
+        }
+    }
     kbtp_answer(w, cpu, c, request, NULL);
 }
 
@@ -368,10 +399,21 @@ static void free_block(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct
 
 /* ---- all --------------------------------------------------------------------------------- */
 
-static bool is_operation(const struct kbtp_request *request)
+static bool is_operation(const struct kbtp_worker *w, const struct kbtp_connection *c,
+                         const struct kbtp_request *request)
 {
+    if (request->opcode == KBTP_OP_BIND) {
+        const struct kbtp_tickets *t = kbtp_tickets_of(w, c);
+        return t && t->granted;
+    }
     return request->opcode == KBTP_OP_LOAD || request->opcode == KBTP_OP_STORE ||
            request->opcode == KBTP_OP_ALLOC_STORE || request->opcode == KBTP_OP_FREE;
+}
+
+/* Of those that begin when all before them are complete. */
+static bool goes_alone(const struct kbtp_request *request)
+{
+    return request->opcode == KBTP_OP_FREE || request->opcode == KBTP_OP_BIND;
 }
 
 /* Is an earlier request, not yet complete, about the same handle? LOADs do not mind each other. */
@@ -391,10 +433,10 @@ static void begin(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp
                   struct kbtp_request *request, uint32_t n)
 {
     bool oldest = n == 0;
-    if (!oldest && (!is_operation(request) || request->opcode == KBTP_OP_FREE ||
+    if (!oldest && (!is_operation(w, c, request) || goes_alone(request) ||
                     c->state != KBTP_CONNECTION_READY || must_wait(w, c, n)))
         return;
-    if (c->state != KBTP_CONNECTION_READY || !is_operation(request)) {
+    if (c->state != KBTP_CONNECTION_READY || !is_operation(w, c, request)) {
         request->stage = KBTP_STAGE_READY; /* HELLO, GOODBYE, and what is not allowed here */
         return;
     }
@@ -420,7 +462,7 @@ static void take_effect(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 {
     if (kbtp_sends_room(&c->sends) < 1)
         return;
-    if (c->state != KBTP_CONNECTION_READY || !is_operation(request)) {
+    if (c->state != KBTP_CONNECTION_READY || !is_operation(w, c, request)) {
         kbtp_session_request(w, cpu, c, request);
     } else if (request->status != KBTP_STATUS_OK || request->opcode == KBTP_OP_LOAD) {
         kbtp_answer(w, cpu, c, request, NULL);
@@ -428,6 +470,8 @@ static void take_effect(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
         bind(w, cpu, c, request);
     } else if (request->opcode == KBTP_OP_FREE) {
         free_block(w, cpu, c, request);
+    } else if (request->opcode == KBTP_OP_BIND) {
+        bind_ticket(w, cpu, c, request);
     } else {
         kbtp_pins_lock(cpu->mem, pins_of(w, request->block_offset));
         request->stage = KBTP_STAGE_LOCKED;
@@ -490,7 +534,7 @@ void kbtp_requests_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 static bool give_block_back(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                             struct kbtp_connection *c, struct kbtp_request *request)
 {
-    const struct kbtp_ring *ring = &w->target->pool.ring;
+    const struct kbtp_ring *ring = kbtp_ring_of(w, c);
     bool ticket_only = request->alloc.stage == KBTP_ALLOC_WAIT;
     if (request->alloc.stage == KBTP_ALLOC_WAIT &&
         !kbtp_ring_poll_ordered(cpu->mem, ring, &request->alloc))

@@ -53,6 +53,9 @@ static void welcome(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kb
 {
     const struct kbtp_target_config *config = &w->target->config;
     uint16_t credits = credits_for(w, hello), granted = features_for(w, c, hello);
+    struct kbtp_hello_ack direct = {0};
+    if (!kbtp_tickets_begin(w, cpu, c, &granted, &direct))
+        return;
     const struct kbtp_grant *grant = &w->target->sessions.grants[c->session];
     struct kbtp_message message = {
         .header = {.version = KBTP_WIRE_VERSION, .opcode = KBTP_OP_HELLO_ACK},
@@ -62,7 +65,11 @@ static void welcome(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kb
                       .max_inline = config->max_inline,
                       .allocation_quota = grant->quota,
                       .handle_base = config->first_handle + grant->first_entry,
-                      .handle_count = grant->handle_count}};
+                      .handle_count = grant->handle_count,
+                      .ticket_timeout_ms = direct.ticket_timeout_ms,
+                      .partition = direct.partition,
+                      .ring = direct.ring,
+                      .head = direct.head}};
     if (granted & KBTP_FEATURE_DIRECT_LOAD)
         describe_direct_load(w->target, &message.hello_ack);
     request->flags = 0;

@@ -50,7 +50,7 @@ static bool config_is_legal(const struct kbtp_ring_config *config)
 {
     uint32_t n = config->slot_count;
     return n >= KBTP_RING_MIN_SLOTS && n <= KBTP_RING_MAX_SLOTS && (n & (n - 1)) == 0 &&
-           config->block_count >= 1 && config->block_count <= n;
+           config->block_count <= n;
 }
 
 static uint64_t initial_offset(const struct kbtp_ring_config *config, const uint64_t *block_offsets,
@@ -158,6 +158,24 @@ bool kbtp_ring_poll_unordered(struct mem *m, const struct kbtp_ring *ring, struc
         return false;
     consume(m, ring, slot, alloc, block_offset);
     return true;
+}
+
+/* As _ordered, but every Sequence beyond this ticket's says that it has had its block (I-19). */
+enum kbtp_slot_state kbtp_ring_look(struct mem *m, const struct kbtp_ring *ring, uint32_t ticket,
+                                    uint64_t *block_offset)
+{
+    struct kbtp_slot *slot = kbtp_ring_slot(ring, ticket);
+    uint32_t sequence = octets_be32(mem_load32(m, &slot->sequence));
+    if (sequence != ticket)
+        return sequence - ticket <= INT32_MAX ? KBTP_SLOT_PAST : KBTP_SLOT_NOT_FILLED;
+    *block_offset = offset_from_memory(ring, mem_load64(m, &slot->block_offset));
+    return *block_offset == KBTP_BLOCK_NONE ? KBTP_SLOT_PAST : KBTP_SLOT_FILLED;
+}
+
+void kbtp_ring_consume(struct mem *m, const struct kbtp_ring *ring, uint32_t ticket)
+{
+    mem_store64(m, &kbtp_ring_slot(ring, ticket)->block_offset,
+                offset_to_memory(ring, KBTP_BLOCK_NONE));
 }
 
 /*

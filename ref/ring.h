@@ -44,7 +44,7 @@ struct kbtp_slot {
 
 struct kbtp_ring_config {
     uint32_t slot_count;   /* N: a power of two, KBTP_RING_MIN_SLOTS to KBTP_RING_MAX_SLOTS */
-    uint32_t block_count;  /* F: 1 to N */
+    uint32_t block_count;  /* F: 0 to N */
     uint32_t first_ticket; /* 0 in the draft; tests start elsewhere to cross 2^32 */
     uint64_t first_offset; /* without a list of Block Offsets: that of the first block ... */
     uint64_t offset_step;  /* ... and from each to the next */
@@ -123,6 +123,22 @@ void kbtp_ring_adopt_ticket(struct kbtp_alloc *alloc, uint64_t counter);
 bool kbtp_ring_poll_ordered(struct mem *m, const struct kbtp_ring *ring, struct kbtp_alloc *alloc);
 bool kbtp_ring_poll_unordered(struct mem *m, const struct kbtp_ring *ring,
                               struct kbtp_alloc *alloc);
+
+/* A slot as its ticket's owner finds it. */
+enum kbtp_slot_state {
+    KBTP_SLOT_NOT_FILLED, /* for this ticket: it holds something older */
+    KBTP_SLOT_FILLED,     /* with this ticket's block */
+    KBTP_SLOT_PAST,       /* this ticket's block was taken */
+};
+
+/*
+ * Looks at the slot of a ticket that somebody else has taken, an initiator; Block Offset is set
+ * when it is FILLED. kbtp_ring_consume() marks a slot consumed that is: whoever may do so is the
+ * only one that does, as with an allocation.
+ */
+enum kbtp_slot_state kbtp_ring_look(struct mem *m, const struct kbtp_ring *ring, uint32_t ticket,
+                                    uint64_t *block_offset);
+void kbtp_ring_consume(struct mem *m, const struct kbtp_ring *ring, uint32_t ticket);
 
 /*
  * Frees whose slot was not yet consumed. One list per worker; no other agent touches it. The oldest

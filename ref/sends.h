@@ -17,9 +17,11 @@
 enum kbtp_wr_kind {
     KBTP_WR_RECEIVE = 1, /* detail: the buffer */
     KBTP_WR_MESSAGE,
-    KBTP_WR_LAST,  /* a message after which the connection ends */
-    KBTP_WR_READ,  /* detail: the request */
-    KBTP_WR_WRITE, /* of a LOAD */
+    KBTP_WR_LAST,   /* a message after which the connection ends */
+    KBTP_WR_READ,   /* detail: the request */
+    KBTP_WR_WRITE,  /* of a LOAD, or of a direct allocation */
+    KBTP_WR_BIND,   /* of the window over a partition */
+    KBTP_WR_REVOKE, /* its invalidation */
 };
 
 static inline uint64_t kbtp_wr_id(enum kbtp_wr_kind kind, uint32_t detail, uint32_t posted)
@@ -54,10 +56,12 @@ static inline uint32_t kbtp_sends_room(const struct kbtp_sends *sends)
     return sends->depth - (sends->posted - sends->retired);
 }
 
-/* A completion of the send queue, of any status. */
+/* A completion of the send queue, of any status. An empty queue is as it was at first. */
 static inline void kbtp_sends_retire(struct kbtp_sends *sends, uint64_t wr_id)
 {
     sends->retired = (uint32_t)wr_id;
+    if (sends->retired == sends->posted)
+        sends->posted = sends->retired = 0;
 }
 
 /* A message to send, with the octets that follow what kbtp_wire_encode() writes. */
@@ -71,7 +75,7 @@ struct kbtp_outgoing {
 };
 
 /*
- * Posts `before` (a READ or WRITE, always signaled; NULL: none), then the message (NULL: none),
+ * Posts `before` (anything but a SEND, always signaled; NULL: none), then the message (NULL: none),
  * behind one doorbell. There must be room for them. Returns 0 or what rdma_post_send() returned;
  * then nothing was posted.
  */

@@ -54,6 +54,7 @@ int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp
         mem_store64(m, &sessions[i].id[0], 0);
         mem_store64(m, &sessions[i].id[1], 0);
         mem_store64(m, &sessions[i].usage, 0);
+        mem_store64(m, &sessions[i].oldest_ticket, 0);
         mem_store64(m, &sessions[i].state, KBTP_SESSION_FREE);
     }
     mem_store_release64(m, lock, 0);

@@ -32,14 +32,16 @@ enum kbtp_session_state {
 struct kbtp_grant {
     uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* for whom, when `known` */
     uint32_t known;                                 /* else for the first that comes */
-    /* That it may have: KBTP_FEATURE_DIRECT_LOAD, only for initiators that are trusted for all
-     * blocks (draft: MUST). Others are not told the STags; but a region's STag works on every
-     * connection (net/rdma.h), so all of this device's initiators must be trusted not to guess. */
+    /* That it may have: KBTP_FEATURE_DIRECT_LOAD and _DIRECT_ALLOC, only for initiators that are
+     * trusted for all blocks that these expose (draft: MUST). Others are not told the STags; but a
+     * region's STag works on every connection (net/rdma.h), so all of this device's initiators must
+     * be trusted not to guess. With DIRECT_ALLOC its quota is a partition (ref/partition.h). */
     uint16_t features;
     uint16_t trust_domain; /* where there are several, blocks are cleared when they are freed */
     uint32_t quota;        /* Allocation Quota, blocks */
     uint32_t handle_count;
     uint32_t first_entry; /* filled in by kbtp_sessions_init() */
+    uint32_t partition;   /* filled in by kbtp_target_init(): its number + 1; 0: none */
 };
 
 /* The state is in the low octet of its word; above it endings are counted, so that each has a
@@ -56,6 +58,8 @@ struct kbtp_session {
     mem64 state; /* see above */
     mem64 id[2]; /* Initiator ID, unless it is known; changed under the lock only */
     mem64 usage; /* blocks, while RETAINED; an ACTIVE session's is its worker's */
+    /* With a partition, while no connection serves it: no earlier ticket is unbound. */
+    mem64 oldest_ticket;
 };
 
 struct kbtp_sessions {

@@ -23,10 +23,47 @@ static void *carve(struct area *area, size_t octets)
     return taken;
 }
 
-static size_t lay_out(const struct kbtp_target_config *config, uint32_t handle_count, void *base,
-                      struct kbtp_target_memory *memory)
+bool kbtp_target_has_partition(const struct kbtp_target_config *config,
+                               const struct kbtp_grant *grant)
+{
+    return (config->features & grant->features & KBTP_FEATURE_DIRECT_ALLOC) && grant->quota != 0;
+}
+
+uint32_t kbtp_target_partitions(const struct kbtp_target_config *config,
+                                const struct kbtp_grant *grants)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < config->session_count; i++)
+        count += kbtp_target_has_partition(config, &grants[i]);
+    return count;
+}
+
+/* The Head on lines of its own: peers' RNICs write to it. */
+static void lay_out_partitions(const struct kbtp_target_config *config,
+                               const struct kbtp_grant *grants, struct area *area,
+                               struct kbtp_target_memory *memory)
+{
+    uint32_t count = kbtp_target_partitions(config, grants), next = 0;
+    memory->partitions = carve(area, count * sizeof *memory->partitions);
+    for (uint32_t i = 0; i < config->session_count; i++) {
+        if (!kbtp_target_has_partition(config, &grants[i]))
+            continue;
+        struct kbtp_ring ring = {
+            .slots = carve(area, kbtp_partition_slots(grants[i].quota) * sizeof(struct kbtp_slot)),
+            .head = carve(area, sizeof(mem64)),
+            .tail = carve(area, sizeof(mem64))};
+        if (area->base)
+            memory->partitions[next++] = (struct kbtp_partition){.ring = ring};
+    }
+}
+
+static size_t lay_out(const struct kbtp_target_config *config, const struct kbtp_grant *grants,
+                      void *base, struct kbtp_target_memory *memory)
 {
     struct area area = {.base = base};
+    size_t handle_count = 0;
+    for (uint32_t i = 0; i < config->session_count; i++)
+        handle_count += grants[i].handle_count;
     memory->head = carve(&area, sizeof(mem64));
     memory->tail = carve(&area, sizeof(mem64));
     memory->sessions_lock = carve(&area, sizeof(mem64));
@@ -34,19 +71,21 @@ static size_t lay_out(const struct kbtp_target_config *config, uint32_t handle_c
     memory->slots = carve(&area, kbtp_target_slots(config) * sizeof(struct kbtp_slot));
     memory->entries = carve(&area, handle_count * sizeof(struct kbtp_table_entry));
     memory->pins = carve(&area, config->block_count * sizeof(mem64));
+    lay_out_partitions(config, grants, &area, memory);
     return area.used;
 }
 
-size_t kbtp_target_octets(const struct kbtp_target_config *config, uint32_t handle_count)
+size_t kbtp_target_octets(const struct kbtp_target_config *config, const struct kbtp_grant *grants)
 {
     struct kbtp_target_memory memory;
-    return lay_out(config, handle_count, NULL, &memory);
+    return lay_out(config, grants, NULL, &memory);
 }
 
-void kbtp_target_layout(const struct kbtp_target_config *config, uint32_t handle_count, void *area,
-                        struct kbtp_target_memory *memory)
+void kbtp_target_layout(const struct kbtp_target_config *config, struct kbtp_grant *grants,
+                        void *area, struct kbtp_target_memory *memory)
 {
-    lay_out(config, handle_count, area, memory);
+    lay_out(config, grants, area, memory);
+    memory->grants = grants;
 }
 
 static bool config_is_legal(const struct kbtp_target_config *config)
@@ -56,7 +95,7 @@ static bool config_is_legal(const struct kbtp_target_config *config)
            config->max_inline <= config->block_size && config->request_credits >= 1 &&
            config->request_credits <= KBTP_MAX_CREDITS && config->max_connections >= 1 &&
            config->max_connections <= UINT16_MAX && config->staging >= 1 &&
-           config->session_count >= 1;
+           config->session_count >= 1 && config->ticket_looks <= KBTP_MAX_TICKET_LOOKS;
 }
 
 /* A block in one RDMA Write, every message in one Send, a receive per credit and one more. */
@@ -68,19 +107,64 @@ static bool device_is_enough(const struct kbtp_target_config *config, const stru
            config->request_credits + 1 <= caps->max_queue;
 }
 
-static int init_ring(struct kbtp_target *target, struct mem *m,
-                     const struct kbtp_target_memory *memory)
+/* Gives each grant that is to have one its partition, behind the blocks that all share. */
+static uint32_t assign_partitions(struct kbtp_target *target, struct mem *m,
+                                  const struct kbtp_target_memory *memory)
+{
+    const struct kbtp_target_config *config = &target->config;
+    struct kbtp_pool *pool = &target->pool;
+    uint32_t shared = config->block_count, slots = 0;
+    if (!(target->features & KBTP_FEATURE_DIRECT_ALLOC))
+        return shared;
+    for (uint32_t i = 0; i < config->session_count; i++)
+        if (kbtp_target_has_partition(config, &memory->grants[i]))
+            shared -= memory->grants[i].quota;
+    for (uint32_t i = 0, next = shared; i < config->session_count; i++) {
+        struct kbtp_grant *grant = &memory->grants[i];
+        if (!kbtp_target_has_partition(config, grant))
+            continue;
+        struct kbtp_partition *partition = &memory->partitions[pool->partition_count++];
+        partition->first_block = next;
+        partition->block_count = grant->quota;
+        partition->first_slot = slots;
+        grant->partition = pool->partition_count;
+        mem_store64(m, &memory->sessions[i].oldest_ticket, config->first_ticket);
+        next += grant->quota;
+        slots += kbtp_partition_slots(grant->quota);
+    }
+    pool->partitions = memory->partitions;
+    return shared;
+}
+
+static int init_rings(struct kbtp_target *target, const struct kbtp_cpu *cpu,
+                      const struct kbtp_target_memory *memory)
 {
     const struct kbtp_target_config *config = &target->config;
     struct kbtp_ring_config ring = {.slot_count = kbtp_target_slots(config),
-                                    .block_count = config->block_count,
+                                    .block_count = assign_partitions(target, cpu->mem, memory),
                                     .first_ticket = config->first_ticket,
                                     .first_offset = target->pool.first_offset,
                                     .offset_step = config->block_size,
                                     .unmasked = config->unmasked,
                                     .addr_le = config->addr_le};
-    return kbtp_ring_init(m, &target->pool.ring, &ring, memory->slots, memory->head, memory->tail,
-                          NULL);
+    int failed = kbtp_ring_init(cpu->mem, &target->pool.ring, &ring, memory->slots, memory->head,
+                                memory->tail, NULL);
+    uint32_t count = target->pool.partition_count, made = 0;
+    while (!failed && made < count) {
+        failed = kbtp_partition_init(cpu, &memory->partitions[made], &ring);
+        made += !failed;
+    }
+    while (failed && made != 0)
+        kbtp_partition_end(cpu, &memory->partitions[--made]);
+    return failed;
+}
+
+static void end_rings(const struct kbtp_target *target, const struct kbtp_cpu *cpu)
+{
+    for (uint32_t i = 0; i < target->pool.partition_count; i++) {
+        struct kbtp_partition gone = target->pool.partitions[i];
+        kbtp_partition_end(cpu, &gone);
+    }
 }
 
 static int init_table(struct kbtp_target *target, const struct kbtp_cpu *cpu,
@@ -150,9 +234,17 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
         return (int)entries;
     for (uint32_t i = 0; i < config->block_count; i++)
         mem_store64(cpu->mem, &memory->pins[i], 0);
+    for (uint32_t i = 0; i < config->session_count; i++)
+        memory->grants[i].partition = 0;
+    uint32_t access = RDMA_LOCAL_WRITE;
+    if ((config->features & KBTP_FEATURE_DIRECT_ALLOC) &&
+        kbtp_partitions_can_be(&target->caps, config->unmasked)) {
+        target->features = KBTP_FEATURE_DIRECT_ALLOC;
+        access |= RDMA_BIND_WINDOW;
+    }
     int failed =
         rdma_reg(cpu->rdma, memory->blocks, (uint64_t)config->block_count * config->block_size,
-                 RDMA_LOCAL_WRITE, config->first_offset, &target->region);
+                 access, config->first_offset, &target->region);
     if (failed)
         return failed;
     target->pool = (struct kbtp_pool){.pins = memory->pins,
@@ -161,11 +253,14 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
                                       .block_size = config->block_size,
                                       .block_count = config->block_count,
                                       .clears = target->sessions.several_domains};
-    failed = init_ring(target, cpu->mem, memory);
-    if (!failed)
+    failed = init_rings(target, cpu, memory);
+    if (!failed) {
         failed = init_table(target, cpu, memory->entries, (uint32_t)entries);
-    if (!failed)
-        failed = offer_direct_load(target, cpu);
+        if (!failed)
+            failed = offer_direct_load(target, cpu);
+        if (failed)
+            end_rings(target, cpu);
+    }
     if (failed)
         rdma_dereg(cpu->rdma, &target->region);
     return failed;
@@ -174,5 +269,6 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
 int kbtp_target_end(struct kbtp_target *target, const struct kbtp_cpu *cpu)
 {
     withdraw_direct_load(target, cpu);
+    end_rings(target, cpu);
     return rdma_dereg(cpu->rdma, &target->region);
 }

@@ -9,12 +9,11 @@
  *
  *     struct kbtp_target_config config = {...};
  *     struct kbtp_target_memory memory;
- *     uint32_t handles = ...;                         // of all grants together
- *     size_t octets = kbtp_target_octets(&config, handles);
+ *     struct kbtp_grant grants[] = {...};             // session_count of them
+ *     size_t octets = kbtp_target_octets(&config, grants);
  *     void *shared = aligned_alloc(64, (octets + 63) / 64 * 64);
- *     kbtp_target_layout(&config, handles, shared, &memory);
+ *     kbtp_target_layout(&config, grants, shared, &memory);
  *     memory.blocks = ...;                            // block_count * block_size octets
- *     memory.grants = ...;                            // session_count of them, filled in
  *     kbtp_target_init(&target, &cpu, &config, &memory);
  *     ... kbtp_worker_init() for each worker, then kbtp_worker_poll() again and again
  */
@@ -22,10 +21,12 @@
 #define KBTP_REF_TARGET_H
 
 #include "ref/cpu.h"
+#include "ref/partition.h"
 #include "ref/pool.h"
 #include "ref/session.h"
 
 #define KBTP_MAX_CREDITS 4096u
+#define KBTP_MAX_TICKET_LOOKS 250u
 
 struct kbtp_target_config {
     uint32_t block_count;     /* F: 1 to 2^28 */
@@ -41,8 +42,14 @@ struct kbtp_target_config {
     uint64_t retention_ns;     /* a session without a connection is kept so long; 0: for ever. Each
                                   worker's device needs a timer per session */
     uint32_t first_ticket;     /* 0 in the draft; tests begin elsewhere */
-    uint16_t features;         /* that grants may have: KBTP_FEATURE_DIRECT_LOAD */
+    uint16_t features;         /* that grants may have: KBTP_FEATURE_DIRECT_LOAD, _DIRECT_ALLOC */
     uint16_t first_generation; /* of every handle; 0: random ones, as a target does (I-11) */
+    /* DIRECT_ALLOC: a ticket that is not bound within this time is abandoned, at most ticket_looks
+     * + 1 looks after it was first seen with a block (I-09, I-21). 0: it waits for ever. Generous
+     * is better: an abandoned ticket ends direct allocation for its session (I-17). Each worker's
+     * device needs a timer per session, on top of those of retention. */
+    uint32_t ticket_timeout_ms;
+    uint32_t ticket_looks; /* into which it is divided, 1 to 250; 0: 4 */
     bool addr_le;
     bool unmasked; /* counters in the InfiniBand form */
 };
@@ -56,7 +63,9 @@ struct kbtp_target_memory {
     struct kbtp_session *sessions;    /* session_count */
     mem64 *sessions_lock;
     struct kbtp_grant *grants; /* session_count: filled in by the caller, private to it */
-    char *blocks;              /* block_count * block_size octets, which hold nobody's data */
+    /* kbtp_target_partitions() of them, zero but for ring.slots, head and tail; constant later */
+    struct kbtp_partition *partitions;
+    char *blocks; /* block_count * block_size octets, which hold nobody's data */
 };
 
 struct kbtp_target {
@@ -71,15 +80,22 @@ struct kbtp_target {
     struct rdma_caps caps;
 };
 
+/* N of the ring of the shared blocks. */
 uint32_t kbtp_target_slots(const struct kbtp_target_config *config);
 
+/* Will this grant have a partition, if the device can serve it? And how many will. */
+bool kbtp_target_has_partition(const struct kbtp_target_config *config,
+                               const struct kbtp_grant *grant);
+uint32_t kbtp_target_partitions(const struct kbtp_target_config *config,
+                                const struct kbtp_grant *grants);
+
 /*
- * Octets of one area for everything but grants and blocks, given the sum of all handle counts, and
- * how it is divided.
+ * Octets of one area for everything but grants and blocks, and how it is divided; memory->grants
+ * are these afterwards.
  */
-size_t kbtp_target_octets(const struct kbtp_target_config *config, uint32_t handle_count);
-void kbtp_target_layout(const struct kbtp_target_config *config, uint32_t handle_count, void *area,
-                        struct kbtp_target_memory *memory);
+size_t kbtp_target_octets(const struct kbtp_target_config *config, const struct kbtp_grant *grants);
+void kbtp_target_layout(const struct kbtp_target_config *config, struct kbtp_grant *grants,
+                        void *area, struct kbtp_target_memory *memory);
 
 /*
  * Fills everything and registers the pool through cpu->rdma. Nobody else may look yet. Returns 0,

@@ -40,6 +40,19 @@ static size_t buffers_of_connection(const struct kbtp_target *target)
            send_depth(target) * (size_t)message_octets(target);
 }
 
+static bool has_partitions(const struct kbtp_target *target)
+{
+    return target->pool.partition_count != 0;
+}
+
+static uint32_t partition_slots(const struct kbtp_target *target)
+{
+    if (!has_partitions(target))
+        return 0;
+    const struct kbtp_partition *last = &target->pool.partitions[target->pool.partition_count - 1];
+    return last->first_slot + last->ring.config.slot_count;
+}
+
 void kbtp_worker_memory(const struct kbtp_target *target, struct kbtp_worker_memory *memory)
 {
     const struct kbtp_target_config *config = &target->config;
@@ -48,10 +61,12 @@ void kbtp_worker_memory(const struct kbtp_target *target, struct kbtp_worker_mem
         sizeof(struct kbtp_connection) + requests * sizeof(struct kbtp_request) +
         round_up(requests * sizeof(uint16_t), 8) + round_up(requests * sizeof(uint32_t), 8);
     size_t retentions = config->retention_ns != 0 ? config->session_count : 0;
-    memory->private_octets = sizeof(struct kbtp_worker) + config->max_connections * per_connection +
-                             retentions * sizeof(struct kbtp_retention) +
-                             config->block_count * sizeof(struct kbtp_deferred_free) +
-                             round_up(config->staging, 8);
+    size_t tickets = has_partitions(target) ? config->max_connections : 0;
+    memory->private_octets =
+        sizeof(struct kbtp_worker) + config->max_connections * per_connection +
+        retentions * sizeof(struct kbtp_retention) + tickets * sizeof(struct kbtp_tickets) +
+        round_up(partition_slots(target), 8) +
+        config->block_count * sizeof(struct kbtp_deferred_free) + round_up(config->staging, 8);
     memory->buffer_octets =
         round_up(config->max_connections * buffers_of_connection(target), LINE) +
         config->staging * (size_t)config->block_size;
@@ -84,7 +99,7 @@ static struct rdma_conn_config connection_config(const struct kbtp_worker *w)
         .max_inline = caps->max_inline < message_octets(w->target) ? caps->max_inline
                                                                    : message_octets(w->target),
         .reads_out = caps->max_reads < w->requests ? caps->max_reads : w->requests,
-        .reads_in = w->target->features & KBTP_FEATURE_DIRECT_LOAD ? caps->max_reads : 0};
+        .reads_in = w->target->features != 0 ? caps->max_reads : 0};
 }
 
 static void lay_out(struct kbtp_worker *w, char *memory, uint8_t *buffers)
@@ -93,6 +108,10 @@ static void lay_out(struct kbtp_worker *w, char *memory, uint8_t *buffers)
     w->connections = carve(&memory, config->max_connections * sizeof *w->connections);
     if (config->retention_ns != 0)
         w->retentions = carve(&memory, config->session_count * sizeof *w->retentions);
+    if (has_partitions(w->target)) {
+        w->tickets = carve(&memory, config->max_connections * sizeof *w->tickets);
+        w->looks = carve(&memory, partition_slots(w->target));
+    }
     for (uint32_t i = 0; i < config->max_connections; i++) {
         struct kbtp_connection *c = &w->connections[i];
         carve_connection(w, c, &memory);
@@ -111,6 +130,55 @@ static void lay_out(struct kbtp_worker *w, char *memory, uint8_t *buffers)
         buffers + round_up(config->max_connections * buffers_of_connection(w->target), LINE);
 }
 
+static void free_windows(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t count)
+{
+    while (count != 0)
+        rdma_window_free(cpu->rdma, &w->tickets[--count].window);
+}
+
+/* A window for each connection, over the partition of its session. */
+static int alloc_windows(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
+{
+    for (uint32_t i = 0; w->tickets && i < w->target->config.max_connections; i++) {
+        int failed = rdma_window_alloc(cpu->rdma, &w->tickets[i].window);
+        if (failed) {
+            free_windows(w, cpu, i);
+            return failed;
+        }
+    }
+    return 0;
+}
+
+static void free_all_windows(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
+{
+    free_windows(w, cpu, w->tickets ? w->target->config.max_connections : 0);
+}
+
+/* In the order in which it is given back. */
+static int take_from_device(struct kbtp_worker *w, const struct kbtp_cpu *cpu, const char *address,
+                            void *buffers, size_t octets)
+{
+    const struct kbtp_target_config *config = &w->target->config;
+    int failed =
+        rdma_cq_create(cpu->rdma, config->max_connections * (w->send_depth + w->requests), &w->cq);
+    if (failed)
+        return failed;
+    failed = rdma_reg(cpu->rdma, buffers, octets, RDMA_LOCAL_WRITE, 0, &w->region);
+    if (!failed) {
+        failed = alloc_windows(w, cpu);
+        if (!failed) {
+            failed = rdma_listen(cpu->rdma, address);
+            if (failed)
+                free_all_windows(w, cpu);
+        }
+        if (failed)
+            rdma_dereg(cpu->rdma, &w->region);
+    }
+    if (failed)
+        rdma_cq_destroy(cpu->rdma, w->cq);
+    return failed;
+}
+
 int kbtp_worker_init(struct kbtp_worker **worker, const struct kbtp_target *target,
                      const struct kbtp_cpu *cpu, const char *address, void *private_memory,
                      void *buffers)
@@ -125,20 +193,9 @@ int kbtp_worker_init(struct kbtp_worker **worker, const struct kbtp_target *targ
     w->send_depth = send_depth(target);
     lay_out(w, (char *)private_memory + sizeof *w, buffers);
 
-    int failed = rdma_cq_create(
-        cpu->rdma, target->config.max_connections * (w->send_depth + w->requests), &w->cq);
+    int failed = take_from_device(w, cpu, address, buffers, need.buffer_octets);
     if (failed)
         return failed;
-    failed = rdma_reg(cpu->rdma, buffers, need.buffer_octets, RDMA_LOCAL_WRITE, 0, &w->region);
-    if (!failed) {
-        failed = rdma_listen(cpu->rdma, address);
-        if (failed)
-            rdma_dereg(cpu->rdma, &w->region);
-    }
-    if (failed) {
-        rdma_cq_destroy(cpu->rdma, w->cq);
-        return failed;
-    }
     for (uint32_t i = 0; i < target->config.max_connections; i++)
         w->connections[i].sends.lkey = w->region.lkey;
     *worker = w;
@@ -148,6 +205,7 @@ int kbtp_worker_init(struct kbtp_worker **worker, const struct kbtp_target *targ
 int kbtp_worker_end(struct kbtp_worker *worker, const struct kbtp_cpu *cpu)
 {
     assert(kbtp_worker_idle(worker));
+    free_all_windows(worker, cpu);
     int failed = rdma_dereg(cpu->rdma, &worker->region);
     int failed_too = rdma_cq_destroy(cpu->rdma, worker->cq);
     return failed ? failed : failed_too;
@@ -219,8 +277,10 @@ static void forget(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbt
 static void finish(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c)
 {
     assert(c->loads_count == 0);
-    if (!kbtp_requests_reclaim(w, cpu, c))
+    bool tickets_ended = kbtp_tickets_end(w, cpu, c);
+    if (!kbtp_requests_reclaim(w, cpu, c) || !tickets_ended)
         return;
+    kbtp_tickets_forget(w, cpu, c);
     if (c->has_session) {
         uint64_t retention =
             kbtp_session_end(cpu->mem, &w->target->sessions, c->session, c->usage, c->released);
@@ -273,6 +333,8 @@ static void completed(struct kbtp_worker *w, const struct kbtp_cpu *cpu, const s
         received(w, cpu, c, wc);
     else if (kind == KBTP_WR_READ)
         kbtp_request_data_is_there(&c->requests[kbtp_wr_detail(wc->wr_id)]);
+    else if (kind == KBTP_WR_REVOKE)
+        kbtp_tickets_revoked(w, c);
     else if (kind == KBTP_WR_LAST)
         kbtp_connection_end(w, cpu, c);
 }
@@ -285,7 +347,10 @@ static void happened(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
         return;
     }
     if (event->kind == RDMA_EVENT_TIMER) {
-        kbtp_retention_expired(w, cpu, event->conn);
+        if (event->conn < w->target->sessions.count)
+            kbtp_retention_expired(w, cpu, event->conn);
+        else
+            kbtp_tickets_expired(w, event->conn - w->target->sessions.count);
         return;
     }
     if (event->conn >= w->target->config.max_connections)
@@ -312,12 +377,15 @@ static void happened(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     }
 }
 
-/* Completions, or when there are none an event. Returns how many were taken. */
-static int take(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t budget)
+/* Completions, or when there are none an event. Returns how many were taken; `emptied`: no more
+ * completions were there. */
+static int take(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t budget, bool *emptied)
 {
     struct rdma_wc wc[BATCH];
     struct rdma_event event;
-    int count = rdma_cq_poll(cpu->rdma, w->cq, wc, budget < BATCH ? budget : BATCH);
+    uint32_t most = budget < BATCH ? budget : BATCH;
+    int count = rdma_cq_poll(cpu->rdma, w->cq, wc, most);
+    *emptied = count < (int)most;
     for (int i = 0; i < count; i++)
         completed(w, cpu, &wc[i]);
     if (count != 0)
@@ -332,20 +400,23 @@ void kbtp_retry_deferred(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
 {
     if (w->deferred.count == 0)
         return;
-    uint32_t written = kbtp_ring_retry_all(cpu->mem, &w->target->pool.ring, &w->deferred);
+    uint32_t written = kbtp_pool_retry_all(cpu->mem, &w->target->pool, &w->deferred);
     if (w->counters)
         w->counters->values[KBTP_COUNT_FREES_WRITTEN] += written;
 }
 
 int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uint32_t budget)
 {
-    int taken = take(worker, cpu, budget ? budget : 1);
+    bool emptied;
+    int taken = take(worker, cpu, budget ? budget : 1, &emptied);
     if (taken < 0)
         return taken;
     for (uint32_t i = 0; i < worker->target->config.max_connections; i++) {
         struct kbtp_connection *c = &worker->connections[i];
         if (kbtp_connection_serves(c))
             kbtp_requests_advance(worker, cpu, c);
+        if (kbtp_connection_serves(c))
+            kbtp_tickets_advance(worker, cpu, c, (uint32_t)taken, emptied);
         else if (c->state == KBTP_CONNECTION_DRAINED)
             finish(worker, cpu, c);
     }

@@ -64,6 +64,44 @@ enum kbtp_connection_state {
     KBTP_CONNECTION_DRAINED, /* gives back what its requests had taken */
 };
 
+/*
+ * The tickets that an initiator with a partition has taken by itself (draft: Allocation Quotas,
+ * Direct Modes). Nobody tells the target of a ticket: it looks at Head from time to time (I-21).
+ *
+ *   OFF       the session has no DIRECT_ALLOC, or none any more to watch
+ *   ARM       the timer could not be armed yet
+ *   WAIT      for the timer
+ *   LOOK      at one ticket after the other, up to `seen`: how long has each had its block?
+ *   DRAIN     one has had it too long; what was sent in time is still to be handled (I-20)
+ *   REVOKE    the invalidation of the Partition STag is to be posted
+ *   REVOKING  it is posted
+ *   RECLAIM   what was abandoned goes back to the ring, one ticket after the other
+ */
+enum kbtp_tickets_stage {
+    KBTP_TICKETS_OFF,
+    KBTP_TICKETS_ARM,
+    KBTP_TICKETS_WAIT,
+    KBTP_TICKETS_LOOK,
+    KBTP_TICKETS_DRAIN,
+    KBTP_TICKETS_REVOKE,
+    KBTP_TICKETS_REVOKING,
+    KBTP_TICKETS_RECLAIM,
+};
+
+struct kbtp_tickets {
+    struct rdma_window window; /* over the partition */
+    uint32_t stage;
+    uint32_t granted; /* DIRECT_ALLOC; BIND is a request of this session */
+    uint32_t bound;   /* the window is: RDMA Writes of the initiator reach the partition */
+    uint32_t oldest;  /* no ticket before it is unbound */
+    uint32_t foreign; /* those before it were taken in an earlier session: abandoned */
+    uint32_t settled; /* Head less this are those taken in this session and not yet bound */
+    uint32_t at;      /* LOOK, RECLAIM: the next ticket */
+    uint32_t seen;    /* LOOK, RECLAIM: up to here */
+    uint32_t drain;   /* DRAIN: completions that may have come before it began */
+    uint32_t expired; /* LOOK: one is */
+};
+
 struct kbtp_connection {
     struct kbtp_sends sends;
     struct kbtp_request *requests; /* request_credits + 1 */
@@ -102,6 +140,9 @@ struct kbtp_worker {
     const struct kbtp_target *target;
     struct kbtp_retention *retentions;   /* one per session; NULL: for ever */
     struct kbtp_connection *connections; /* by the device's number */
+    struct kbtp_tickets *tickets;        /* of each connection; NULL without partitions */
+    uint8_t *looks;                      /* a partition's slot after the other's: looks at its
+                                            ticket since it has a block */
     struct kbtp_counters *counters;      /* of this worker only; NULL: it does not count */
     struct kbtp_deferred deferred;
     uint8_t *staging; /* blocks */
@@ -119,6 +160,23 @@ static inline struct kbtp_request *kbtp_nth_request(const struct kbtp_worker *w,
                                                     const struct kbtp_connection *c, uint32_t n)
 {
     return &c->requests[c->order[(c->order_first + n) % w->requests]];
+}
+
+/* Of a connection whose session has a partition; else NULL. */
+static inline struct kbtp_tickets *kbtp_tickets_of(const struct kbtp_worker *w,
+                                                   const struct kbtp_connection *c)
+{
+    if (!w->tickets || !c->has_session || w->target->sessions.grants[c->session].partition == 0)
+        return NULL;
+    return &w->tickets[c - w->connections];
+}
+
+/* The ring that serves its allocations. */
+static inline const struct kbtp_ring *kbtp_ring_of(const struct kbtp_worker *w,
+                                                   const struct kbtp_connection *c)
+{
+    uint32_t partition = w->target->sessions.grants[c->session].partition;
+    return partition == 0 ? &w->target->pool.ring : &w->target->pool.partitions[partition - 1].ring;
 }
 
 /* Requests of this connection are received and take effect. */
@@ -197,6 +255,33 @@ void kbtp_retentions_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu);
 uint32_t kbtp_retentions_releases(const struct kbtp_worker *w);
 /* No timer expires any more: what is RETAINED stays so. */
 void kbtp_retentions_stop(struct kbtp_worker *w, const struct kbtp_cpu *cpu);
+
+/* ---- ref/tickets.c: direct allocation ---------------------------------------------------- */
+
+/* HELLO: the session begins, with DIRECT_ALLOC if `granted` says so and it can be had. Describes it
+ * in `ack` and binds the window. False when the connection had to be ended. */
+bool kbtp_tickets_begin(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                        struct kbtp_connection *c, uint16_t *granted, struct kbtp_hello_ack *ack);
+/* May this session have so many tickets and blocks? `usage` counts those that the target knows. */
+bool kbtp_tickets_within_quota(const struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                               const struct kbtp_connection *c, uint32_t usage);
+/* A ticket is bound, or was taken for an ALLOC_STORE: it is counted there now. */
+void kbtp_tickets_settle(const struct kbtp_worker *w, const struct kbtp_connection *c);
+/* A BIND, of whose handle nothing speaks against it: OK and the slot is consumed, or why not. */
+enum kbtp_status kbtp_tickets_bind(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                                   struct kbtp_connection *c, const struct kbtp_request *request);
+/* Its timer has expired. */
+void kbtp_tickets_expired(struct kbtp_worker *w, uint32_t session);
+/* The window's invalidation has completed: no RDMA Write reaches the partition any more. */
+void kbtp_tickets_revoked(struct kbtp_worker *w, struct kbtp_connection *c);
+/* Moves on; in each poll, which has taken so many completions, `emptied`: all that there were. */
+void kbtp_tickets_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                          struct kbtp_connection *c, uint32_t taken, bool emptied);
+/* After the connection was drained: what was not bound is abandoned. False: not all yet. */
+bool kbtp_tickets_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c);
+/* Before its session is handed on. */
+void kbtp_tickets_forget(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                         struct kbtp_connection *c);
 
 /* ---- ref/answer.c ------------------------------------------------------------------------ */
 

@@ -76,7 +76,8 @@ bool rnic_bind(struct end *end, const struct rnic_wqe *wqe)
     uint32_t access = (uint32_t)wqe->operand[1];
     rnic_look(rnic->w, rnic->segment);
     const struct rnic_region *r = rnic_region_of(rnic, wqe->remote_stag);
-    if (!r || (r->access & RDMA_BIND_WINDOW) == 0 || (access & ~r->access) != 0 || length == 0 ||
+    if (!r || (r->access & RDMA_BIND_WINDOW) == 0 ||
+        ((access & RDMA_PEER_CHANGES) != 0 && (r->access & RDMA_LOCAL_WRITE) == 0) || length == 0 ||
         offset > r->length || length > r->length - offset ||
         !rnic_names_window(rnic, wqe->imm_stag))
         return false;

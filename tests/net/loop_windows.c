@@ -69,7 +69,8 @@ enum rdma_status loop_bind(struct loop_handle *h, uint32_t conn, const struct rd
     uint64_t offset = wr->bind.offset, length = wr->bind.length;
     struct loop_window *it = window_of(h->loop, stag);
     if (!it || it->of || region->stag == 0 || region->stag != wr->bind.region->stag ||
-        !(region->access & RDMA_BIND_WINDOW) || (wr->bind.access & ~region->access) ||
+        !(region->access & RDMA_BIND_WINDOW) ||
+        ((wr->bind.access & RDMA_PEER_CHANGES) && !(region->access & RDMA_LOCAL_WRITE)) ||
         length == 0 || offset > region->length || length > region->length - offset)
         return RDMA_LOCAL_ERROR;
     *it = (struct loop_window){.of = h,

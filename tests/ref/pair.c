@@ -41,23 +41,22 @@ static void *zeroed(size_t octets)
 static int open_target(struct pair *pair)
 {
     struct kbtp_target_config *config = &pair->config.target;
-    uint32_t handles = pair->config.handles * pair->config.initiators;
     config->session_count = pair->config.initiators;
     config->features = pair->config.features;
-    pair->shared = zeroed(kbtp_target_octets(config, handles));
-    kbtp_target_layout(config, handles, pair->shared, &pair->memory);
-    pair->memory.blocks = zeroed((size_t)config->block_count * config->block_size);
-    pair->memory.grants = calloc(config->session_count, sizeof *pair->memory.grants);
+    struct kbtp_grant *grants = calloc(config->session_count, sizeof *grants);
     for (uint32_t i = 0; i < config->session_count; i++) {
         bool unknown =
             pair->config.unknown || (pair->config.last_unknown && i + 1 == config->session_count);
-        pair->memory.grants[i] = (struct kbtp_grant){.known = !unknown,
-                                                     .features = pair->config.features,
-                                                     .quota = pair->config.quotas[i],
-                                                     .handle_count = pair->config.handles};
-        pair->memory.grants[i].trust_domain = pair->config.domains ? (uint16_t)i : 0;
-        memset(pair->memory.grants[i].initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
+        grants[i] = (struct kbtp_grant){.known = !unknown,
+                                        .features = pair->config.features,
+                                        .quota = pair->config.quotas[i],
+                                        .handle_count = pair->config.handles};
+        grants[i].trust_domain = pair->config.domains ? (uint16_t)i : 0;
+        memset(grants[i].initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
     }
+    pair->shared = zeroed(kbtp_target_octets(config, grants));
+    kbtp_target_layout(config, grants, pair->shared, &pair->memory);
+    pair->memory.blocks = zeroed((size_t)config->block_count * config->block_size);
     return kbtp_target_init(&pair->target, &pair->worker_cpus[0], config, &pair->memory);
 }
 

@@ -1,0 +1,724 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Direct Allocation (draft: Direct Modes, Allocation Quotas): tickets that initiators take by
+ * themselves, what BIND checks, and what becomes of tickets that are not bound. */
+#include <errno.h>
+#include <string.h>
+
+#include "tests/ref/fixture.h"
+#include "tests/ref/peer.h"
+
+#define TIMEOUT_MS 400u
+#define LOOKS 4u
+
+static struct pair_config with_direct_alloc(void)
+{
+    struct pair_config config = pair_defaults();
+    config.features = KBTP_FEATURE_DIRECT_ALLOC;
+    config.target.ticket_timeout_ms = TIMEOUT_MS;
+    config.target.ticket_looks = LOOKS;
+    return config;
+}
+
+static const struct kbtp_hello_ack *said(uint32_t i)
+{
+    return kbtp_initiator_target(pair.initiators[i].initiator);
+}
+
+static bool is_granted(uint32_t i)
+{
+    return kbtp_initiator_features(pair.initiators[i].initiator) & KBTP_FEATURE_DIRECT_ALLOC;
+}
+
+static struct kbtp_direct_store store_of(uint32_t i, uint32_t n, uint32_t length)
+{
+    struct pair_initiator *it = &pair.initiators[i];
+    return (struct kbtp_direct_store){.handle = said(i)->handle_base + n,
+                                      .data = it->data,
+                                      .lkey = it->region.lkey,
+                                      .length = length};
+}
+
+static int begin_store(uint32_t i, uint32_t n, uint32_t length)
+{
+    struct pair_initiator *it = &pair.initiators[i];
+    struct kbtp_direct_store store = store_of(i, n, length);
+    return kbtp_initiator_direct_store(it->initiator, &it->cpu, &store, n);
+}
+
+/* To its end. */
+static struct kbtp_outcome direct_store(uint32_t i, uint32_t n, uint32_t length)
+{
+    CU_ASSERT_EQUAL_FATAL(begin_store(i, n, length), 0);
+    struct kbtp_outcome outcome = pair_wait(&pair, i);
+    CU_ASSERT_EQUAL(outcome.cookie, n);
+    CU_ASSERT_EQUAL(outcome.opcode, KBTP_OP_BIND);
+    return outcome;
+}
+
+static const struct kbtp_ring *ring_of(uint32_t i)
+{
+    return &pair.memory.partitions[pair.memory.grants[i].partition - 1].ring;
+}
+
+static uint32_t ticket_of(const mem64 *counter)
+{
+    return kbtp_counter_ticket(mem_load64(&pair.mem, counter));
+}
+
+/* What a slot holds: Sequence, and the block's number or -1. */
+static int32_t block_in(uint32_t i, uint32_t ticket, uint32_t *sequence)
+{
+    uint8_t octets[KBTP_SLOT_OCTETS];
+    struct kbtp_slot_value slot;
+    memcpy(octets, kbtp_ring_slot(ring_of(i), ticket), sizeof octets);
+    kbtp_slot_decode(octets, false, &slot);
+    *sequence = slot.sequence;
+    return slot.block_offset == KBTP_BLOCK_NONE
+               ? -1
+               : (int32_t)kbtp_pool_block(&pair.target.pool, slot.block_offset);
+}
+
+/* The Ticket Timeout's timer of session i expires once, wherever it is served. */
+static bool look(uint32_t i)
+{
+    bool expired = false;
+    for (uint32_t worker = 0; worker < pair.config.workers; worker++)
+        expired |= provider->expire(pair.worker_cpus[worker].rdma, pair.target.sessions.count + i);
+    pair_settle(&pair);
+    return expired;
+}
+
+/* ---- what is offered --------------------------------------------------------------------- */
+
+/* R-SESS-24, -26, -27, R-QUOTA-09: a partition as large as the quota and a ring of its own each. */
+static void what_is_offered(void)
+{
+    struct pair_config config = with_direct_alloc();
+    config.target.addr_le = false;
+    open_connected(&config);
+    uint64_t next = 0;
+    for (uint32_t i = 0; i < config.initiators; i++) {
+        const struct kbtp_hello_ack *ack = said(i);
+        CU_ASSERT_EQUAL(ack->features, KBTP_FEATURE_DIRECT_ALLOC);
+        CU_ASSERT(is_granted(i));
+        CU_ASSERT_EQUAL(ack->ticket_timeout_ms, TIMEOUT_MS);
+        CU_ASSERT_EQUAL(ack->partition.count, config.quotas[i]);
+        CU_ASSERT_EQUAL(ack->partition.tagged_offset,
+                        pair.target.pool.first_offset + next * config.target.block_size);
+        CU_ASSERT_EQUAL(ack->ring.count, 8); /* for 6, 5 and 5 blocks */
+        CU_ASSERT_EQUAL(ack->head.count, 1);
+        CU_ASSERT_EQUAL(ack->head.tagged_offset % 8, 0);
+        CU_ASSERT_EQUAL(ack->ring.tagged_offset % 16, 0);
+        CU_ASSERT(ack->partition.stag != ack->ring.stag && ack->ring.stag != ack->head.stag);
+        for (uint32_t k = 0; k < config.quotas[i]; k++) {
+            uint32_t sequence;
+            CU_ASSERT_EQUAL(block_in(i, k, &sequence), (int32_t)next++);
+            CU_ASSERT_EQUAL(sequence, k);
+        }
+    }
+    CU_ASSERT_EQUAL(next, config.target.block_count);
+    close_pair();
+}
+
+/* I-22: a quota of 1 has a ring of 2. A quota of 0 has none, and who may not have it has not. */
+static void who_gets_what(void)
+{
+    struct pair_config config = with_direct_alloc();
+    config.quotas[0] = 1;
+    config.quotas[1] = 0;
+    open_with(&config);
+    pair.memory.grants[2].features = 0;
+    for (uint32_t i = 0; i < config.initiators; i++)
+        CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, i), 0);
+    CU_ASSERT_EQUAL(said(0)->ring.count, 2);
+    CU_ASSERT(is_granted(0) && !is_granted(1) && !is_granted(2));
+    CU_ASSERT_EQUAL(said(1)->partition.stag, 0);
+    CU_ASSERT_EQUAL(said(2)->head.stag, 0);
+    CU_ASSERT_EQUAL(begin_store(1, 0, 8), -ENOTSUP);
+    close_pair();
+}
+
+/* R-RDMAP-03: it takes windows, masked FetchAdd, and atomics that are atomic against CPUs. */
+static void what_the_device_must_do(void)
+{
+    static const uint32_t needed[] = {RDMA_CAP_WINDOW, RDMA_CAP_FETCH_ADD, RDMA_CAP_MASKED,
+                                      RDMA_CAP_ATOMIC_CPU};
+    for (uint32_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        struct rdma *handles[PAIR_WORKERS + PAIR_INITIATORS];
+        struct pair_config config = with_direct_alloc();
+        CU_ASSERT_FATAL(provider->open());
+        provider->loop->caps.bits &= ~needed[i];
+        for (uint32_t n = 0; n < PAIR_WORKERS + PAIR_INITIATORS; n++)
+            handles[n] = another_handle();
+        CU_ASSERT_EQUAL_FATAL(pair_open(&pair, &config, handles), 0);
+        for (uint32_t n = 0; n < config.initiators; n++) {
+            CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, n), 0);
+            CU_ASSERT_FALSE(is_granted(n));
+        }
+        expect_status(run(0, KBTP_OP_ALLOC_STORE, 0, 8, 0), KBTP_STATUS_OK); /* as always */
+        close_pair();
+    }
+}
+
+/* ---- allocating -------------------------------------------------------------------------- */
+
+static void load_back(uint32_t i, uint32_t n, uint8_t octet, uint32_t length)
+{
+    fill(i, 0);
+    struct kbtp_outcome loaded = run(i, KBTP_OP_LOAD, n, 64, KBTP_FLAG_ALLOW_UNSEALED);
+    expect_status(loaded, KBTP_STATUS_OK);
+    CU_ASSERT_EQUAL(loaded.data_length, length);
+    CU_ASSERT(holds(i, octet, length));
+}
+
+/* R-DA-01 to -04, -08, R-RING-20, R-DA-10, R-FREE-08: allocated, loaded, freed, several laps. */
+static void as_an_alloc_store(void)
+{
+    struct pair_config config = with_direct_alloc();
+    open_connected(&config);
+    for (uint32_t lap = 0; lap < 40; lap++)
+        for (uint32_t i = 0; i < config.initiators; i++) {
+            uint32_t length = 1 + (lap * 7 + i) % config.target.block_size, n = lap % 3, sequence;
+            uint32_t ticket = ticket_of(ring_of(i)->head);
+            fill(i, (uint8_t)(lap + 1));
+            struct kbtp_outcome stored = direct_store(i, n, length);
+            expect_status(stored, KBTP_STATUS_OK);
+            CU_ASSERT_EQUAL(stored.data_length, length);
+            CU_ASSERT_EQUAL(stored.block_offset - said(i)->partition.tagged_offset,
+                            (ticket % config.quotas[i]) * (uint64_t)config.target.block_size);
+            CU_ASSERT_EQUAL(block_in(i, ticket, &sequence), -1);
+            CU_ASSERT_EQUAL(sequence, ticket);
+            CU_ASSERT_EQUAL(usage_of(i), 1);
+            load_back(i, n, (uint8_t)(lap + 1), length);
+            expect_status(run(i, KBTP_OP_FREE, n, 0, 0), KBTP_STATUS_OK);
+            CU_ASSERT_EQUAL(usage_of(i), 0);
+        }
+    expect_status(direct_store(0, 0, 0), KBTP_STATUS_OK); /* nothing to write */
+    close_pair();
+}
+
+/* R-ST-07: not sealed, since BIND cannot seal (I-07): a plain LOAD finds NOT_SEALED. */
+static void is_not_sealed(void)
+{
+    struct pair_config config = with_direct_alloc();
+    open_connected(&config);
+    fill(0, 5);
+    expect_status(direct_store(0, 0, 64), KBTP_STATUS_OK);
+    expect_status(run(0, KBTP_OP_LOAD, 0, 64, 0), KBTP_STATUS_NOT_SEALED);
+    fill(0, 6);
+    expect_status(run(0, KBTP_OP_STORE, 0, 64, KBTP_FLAG_SEAL), KBTP_STATUS_OK);
+    expect_status(run(0, KBTP_OP_LOAD, 0, 64, 0), KBTP_STATUS_OK);
+    close_pair();
+}
+
+/* R-QUOTA-04: the whole quota at once, and not one more; mixed with ALLOC_STORE (I-15). */
+static void within_the_quota(void)
+{
+    struct pair_config config = with_direct_alloc();
+    config.depth = 6;
+    open_connected(&config);
+    fill(0, 9);
+    for (uint32_t n = 0; n < 2; n++)
+        CU_ASSERT_EQUAL(begin_store(0, n, 64), 0);
+    submit(0, KBTP_OP_ALLOC_STORE, 2, 64, 0, 2);
+    for (uint32_t n = 3; n < 4; n++)
+        CU_ASSERT_EQUAL(begin_store(0, n, 64), 0);
+    for (uint32_t n = 0; n < 4; n++)
+        expect_status(pair_wait(&pair, 0), KBTP_STATUS_OK);
+    expect_status(run(0, KBTP_OP_ALLOC_STORE, 4, 8, 0), KBTP_STATUS_OK);
+    expect_status(direct_store(0, 5, 8), KBTP_STATUS_OK);
+    CU_ASSERT_EQUAL(usage_of(0), 6);
+    CU_ASSERT_EQUAL(begin_store(0, 6, 8), -EDQUOT);
+    for (uint32_t n = 0; n < 6; n++)
+        expect_status(run(0, KBTP_OP_FREE, n, 0, 0), KBTP_STATUS_OK);
+    CU_ASSERT_EQUAL(ticket_of(ring_of(0)->tail) - ticket_of(ring_of(0)->head), 6);
+    close_pair();
+}
+
+/* What the library does not even begin. */
+static void what_is_not_begun(void)
+{
+    struct pair_config config = with_direct_alloc();
+    open_connected(&config);
+    CU_ASSERT_EQUAL(begin_store(0, config.handles, 8), -EINVAL);
+    CU_ASSERT_EQUAL(begin_store(0, 0, config.target.block_size + 1), -EMSGSIZE);
+    CU_ASSERT_EQUAL(pair_disconnect(&pair, 0), 0);
+    CU_ASSERT_EQUAL(begin_store(0, 0, 8), -ENOTCONN);
+    close_pair();
+}
+
+/* R-DA-11: its handle is bound already; the ticket is held until the session ends. */
+static void a_bind_that_is_refused(void)
+{
+    struct pair_config config = with_direct_alloc();
+    open_connected(&config);
+    expect_status(direct_store(0, 0, 8), KBTP_STATUS_OK);
+    expect_status(direct_store(0, 0, 8), KBTP_STATUS_ALREADY_BOUND);
+    CU_ASSERT_EQUAL(usage_of(0), 1);
+    CU_ASSERT_EQUAL(kbtp_initiator_usage(pair.initiators[0].initiator), 2);
+    CU_ASSERT_EQUAL(pair_disconnect(&pair, 0), 0);
+    CU_ASSERT_EQUAL(kbtp_initiator_usage(pair.initiators[0].initiator), 1);
+    pair_settle(&pair);
+    CU_ASSERT_EQUAL(ticket_of(ring_of(0)->tail) - ticket_of(ring_of(0)->head), 5);
+    CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, 0), 0);
+    for (uint32_t n = 1; n < 6; n++)
+        expect_status(direct_store(0, n, 8), KBTP_STATUS_OK);
+    close_pair();
+}
+
+/* ---- a hand-made initiator --------------------------------------------------------------- */
+
+static struct peer peer;
+static struct kbtp_hello_ack ack;
+
+static void move(void)
+{
+    for (uint32_t n = 0; n < 100; n++) {
+        pair_poll(&pair);
+        peer_poll(&peer);
+    }
+}
+
+static void greet(void)
+{
+    struct kbtp_message hello = peer_hello(1, 4), answer;
+    hello.hello.requested_features = KBTP_FEATURE_DIRECT_ALLOC;
+    CU_ASSERT_EQUAL_FATAL(peer_connect(&peer, "target"), 0);
+    move();
+    CU_ASSERT_EQUAL_FATAL(peer_send_message(&peer, &hello), 0);
+    move();
+    CU_ASSERT_EQUAL_FATAL(peer_take(&peer, &answer), 0);
+    CU_ASSERT_EQUAL_FATAL(answer.header.status, KBTP_STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(answer.hello_ack.features, KBTP_FEATURE_DIRECT_ALLOC);
+    ack = answer.hello_ack;
+}
+
+/* It has session 0, with 6 blocks. */
+static void open_raw(void)
+{
+    struct pair_config config = with_direct_alloc();
+    config.initiators = 2;
+    config.quotas[0] = 6;
+    open_with(&config);
+    CU_ASSERT_EQUAL_FATAL(peer_open(&peer, another_handle()), 0);
+    greet();
+}
+
+static void hang_up(void)
+{
+    peer_disconnect(&peer);
+    move();
+    CU_ASSERT_EQUAL(peer.state, PEER_DOWN);
+}
+
+static void close_raw(void)
+{
+    hang_up();
+    peer_close(&peer);
+    close_pair();
+}
+
+static void post(const struct rdma_wr *wr)
+{
+    struct rdma_wr signaled = *wr;
+    signaled.flags |= RDMA_SIGNALED;
+    CU_ASSERT_EQUAL_FATAL(rdma_post_send(peer.rdma, peer.conn, &signaled, 1), 0);
+    move();
+}
+
+static uint32_t take_ticket(void)
+{
+    struct rdma_sge sge = {peer.sends, 8, peer.region.lkey};
+    struct rdma_wr add = {.op = RDMA_FETCH_ADD,
+                          .sges = &sge,
+                          .sge_count = 1,
+                          .remote_to = ack.head.tagged_offset,
+                          .remote_stag = ack.head.stag,
+                          .fetch_add = {.add = KBTP_COUNTER_ADD_MASKED,
+                                        .mask = UINT64_C(0x8000000080000000) | ack.ring.count * 8}};
+    uint64_t counter;
+    post(&add);
+    memcpy(&counter, peer.sends, sizeof counter);
+    return kbtp_counter_ticket(counter);
+}
+
+static struct kbtp_slot_value read_slot(uint32_t ticket)
+{
+    struct rdma_sge sge = {peer.sends, KBTP_SLOT_OCTETS, peer.region.lkey};
+    struct rdma_wr read = {.op = RDMA_READ,
+                           .sges = &sge,
+                           .sge_count = 1,
+                           .remote_to = ack.ring.tagged_offset + ticket % ack.ring.count * 16,
+                           .remote_stag = ack.ring.stag};
+    struct kbtp_slot_value slot;
+    post(&read);
+    kbtp_slot_decode(peer.sends, false, &slot);
+    return slot;
+}
+
+static void write_block(uint64_t block_offset, uint8_t octet)
+{
+    struct rdma_sge sge = {peer.sends, 64, peer.region.lkey};
+    struct rdma_wr write = {.op = RDMA_WRITE,
+                            .sges = &sge,
+                            .sge_count = 1,
+                            .remote_to = block_offset,
+                            .remote_stag = ack.partition.stag};
+    memset(peer.sends, octet, 64);
+    post(&write);
+}
+
+static void send_bind(uint32_t n, uint32_t ticket, uint64_t block_offset, uint32_t length)
+{
+    struct kbtp_message message = peer_request(KBTP_OP_BIND, 500 + n, ack.handle_base + n, 0);
+    message.bind =
+        (struct kbtp_bind){.block_offset = block_offset, .ticket = ticket, .data_length = length};
+    CU_ASSERT_EQUAL_FATAL(peer_send_message(&peer, &message), 0);
+}
+
+static enum kbtp_status answer_to(uint32_t n)
+{
+    struct kbtp_message answer;
+    CU_ASSERT_EQUAL_FATAL(peer_take(&peer, &answer), 0);
+    CU_ASSERT_EQUAL(answer.header.opcode, KBTP_OP_COMPLETION);
+    CU_ASSERT_EQUAL(answer.header.request_id, 500 + n);
+    return (enum kbtp_status)answer.header.status;
+}
+
+static enum kbtp_status bind(uint32_t n, uint32_t ticket, uint64_t block_offset, uint32_t length)
+{
+    send_bind(n, ticket, block_offset, length);
+    move();
+    return answer_to(n);
+}
+
+/* All blocks of session 0 are free: a ticket each, and none beyond. */
+static void expect_free(uint32_t count)
+{
+    CU_ASSERT_EQUAL(ticket_of(ring_of(0)->tail) - ticket_of(ring_of(0)->head), count);
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t sequence, ticket = ticket_of(ring_of(0)->head) + k;
+        CU_ASSERT(block_in(0, ticket, &sequence) >= 0);
+        CU_ASSERT_EQUAL(sequence, ticket);
+    }
+}
+
+/* Wrong peer: R-DA-05 to -08, -11, -12, R-SEC-07 (I-08). What BIND refuses has no effect: the
+ * ticket can still be bound. */
+static void what_bind_checks(void)
+{
+    open_raw();
+    uint32_t t = take_ticket();
+    struct kbtp_slot_value slot = read_slot(t), next = read_slot(t + 1);
+    write_block(slot.block_offset, 0x77);
+    CU_ASSERT_EQUAL(bind(16, t, slot.block_offset, 64), KBTP_STATUS_INVALID_HANDLE);
+    CU_ASSERT_EQUAL(bind(0, t, slot.block_offset, 65), KBTP_STATUS_TOO_LARGE);
+    CU_ASSERT_EQUAL(bind(0, t + 1, next.block_offset, 64), KBTP_STATUS_MALFORMED); /* not taken */
+    CU_ASSERT_EQUAL(bind(0, t - 1, slot.block_offset, 64), KBTP_STATUS_TICKET_ABANDONED);
+    CU_ASSERT_EQUAL(bind(0, t, next.block_offset, 64), KBTP_STATUS_MALFORMED);
+    CU_ASSERT_EQUAL(bind(0, t, slot.block_offset + 16, 64), KBTP_STATUS_MALFORMED);
+    CU_ASSERT_EQUAL(bind(0, t + 8, slot.block_offset, 64), KBTP_STATUS_MALFORMED);
+    CU_ASSERT_EQUAL(usage_of(0), 0);
+    CU_ASSERT_EQUAL(read_slot(t).block_offset, slot.block_offset);
+    CU_ASSERT_EQUAL(bind(0, t, slot.block_offset, 64), KBTP_STATUS_OK);
+    CU_ASSERT_EQUAL(bind(0, t, slot.block_offset, 64), KBTP_STATUS_ALREADY_BOUND);
+    CU_ASSERT_EQUAL(bind(1, t, slot.block_offset, 64), KBTP_STATUS_TICKET_ABANDONED);
+    CU_ASSERT_EQUAL(usage_of(0), 1);
+    close_raw();
+}
+
+/* Wrong peer: R-QUOTA-16, R-DA-07. More tickets than the quota: refused, and nothing is lost. */
+static void beyond_the_quota(void)
+{
+    open_raw();
+    uint32_t first = take_ticket();
+    for (uint32_t k = 1; k < 20; k++)
+        CU_ASSERT_EQUAL(take_ticket(), first + k);
+    CU_ASSERT_EQUAL(bind(0, first, read_slot(first).block_offset, 64), KBTP_STATUS_NO_SPACE);
+    CU_ASSERT_EQUAL(usage_of(0), 0);
+    hang_up();
+    pair_settle(&pair);
+    expect_free(6);
+    greet();
+    uint32_t again = take_ticket();
+    CU_ASSERT_EQUAL(again, first + 20);
+    CU_ASSERT_EQUAL(bind(0, again, read_slot(again).block_offset, 64), KBTP_STATUS_OK);
+    close_raw();
+}
+
+/* The same while all that it may have is bound: its tickets get their blocks when there are some,
+ * in the next session. */
+static void beyond_the_quota_and_all_bound(void)
+{
+    open_raw();
+    for (uint32_t n = 0; n < 6; n++) {
+        uint32_t t = take_ticket();
+        CU_ASSERT_EQUAL(bind(n, t, read_slot(t).block_offset, 64), KBTP_STATUS_OK);
+    }
+    for (uint32_t k = 0; k < 9; k++)
+        take_ticket();
+    hang_up();
+    greet();
+    struct kbtp_message free_it = peer_request(KBTP_OP_FREE, 500, ack.handle_base, 0);
+    CU_ASSERT_EQUAL(peer_send_message(&peer, &free_it), 0);
+    move();
+    CU_ASSERT_EQUAL(answer_to(0), KBTP_STATUS_OK);
+    expect_free(1); /* it went through nine hands that were dead */
+    uint32_t t = take_ticket();
+    CU_ASSERT_EQUAL(t, 15);
+    CU_ASSERT_EQUAL(bind(0, t, read_slot(t).block_offset, 64), KBTP_STATUS_OK);
+    close_raw();
+}
+
+/* Wrong peer: R-SESS-24, -25, R-DA-09. The Partition STag is for its own blocks and for this
+ * connection, the Ring STag for reading. */
+static void what_the_stags_open(void)
+{
+    for (uint32_t i = 0; i < 5; i++) {
+        open_raw();
+        uint64_t first = ack.partition.tagged_offset, end = first + UINT64_C(6) * 64;
+        struct rdma_sge sge = {peer.sends, 8, peer.region.lkey};
+        const struct rdma_wr wrong[] = {
+            {.op = RDMA_WRITE, .remote_to = first - 8, .remote_stag = ack.partition.stag},
+            {.op = RDMA_WRITE, .remote_to = end - 4, .remote_stag = ack.partition.stag},
+            {.op = RDMA_READ, .remote_to = first, .remote_stag = ack.partition.stag},
+            {.op = RDMA_WRITE, .remote_to = ack.ring.tagged_offset, .remote_stag = ack.ring.stag},
+            {.op = RDMA_READ, .remote_to = ack.head.tagged_offset, .remote_stag = ack.head.stag},
+        };
+        struct rdma_wr wr = wrong[i];
+        wr.sges = &sge;
+        wr.sge_count = 1;
+        post(&wr);
+        CU_ASSERT_EQUAL(peer.failed, RDMA_REMOTE_ACCESS);
+        CU_ASSERT_EQUAL(peer.state, PEER_DOWN);
+        pair_settle(&pair);
+        expect_free(6);
+        close_raw();
+    }
+}
+
+/* ---- the Ticket Timeout ------------------------------------------------------------------ */
+
+/* R-QUOTA-06, -10 to -15: a ticket is bound in time, or its block goes back when nobody can write
+ * it any more; that is said to a late BIND, and the session has no direct writes any more. */
+static void a_ticket_is_abandoned(void)
+{
+    open_raw();
+    uint32_t t = take_ticket(), u = take_ticket(), sequence;
+    struct kbtp_slot_value slot = read_slot(t), other = read_slot(u);
+    write_block(slot.block_offset, 0x11);
+    write_block(other.block_offset, 0x22);
+    for (uint32_t n = 0; n < LOOKS; n++) {
+        CU_ASSERT(look(0));
+        move();
+        CU_ASSERT_EQUAL(read_slot(t).block_offset, slot.block_offset);
+    }
+    CU_ASSERT_EQUAL(bind(1, u, other.block_offset, 64), KBTP_STATUS_OK); /* just in time */
+    CU_ASSERT(look(0));
+    move();
+    CU_ASSERT_EQUAL(block_in(0, t, &sequence), -1);
+    CU_ASSERT_EQUAL(sequence, t);
+    expect_free(5);
+    CU_ASSERT_EQUAL(bind(0, t, slot.block_offset, 64), KBTP_STATUS_TICKET_ABANDONED);
+    CU_ASSERT_EQUAL(usage_of(0), 1);
+    /* The unit is there again, and requests are served as before. */
+    struct kbtp_message stored = peer_request(KBTP_OP_ALLOC_STORE, 502, ack.handle_base + 2, 0);
+    CU_ASSERT_EQUAL(peer_send_message(&peer, &stored), 0);
+    move();
+    CU_ASSERT_EQUAL(answer_to(2), KBTP_STATUS_OK);
+    /* No direct write reaches any block, and what it tries is the end (I-17). */
+    write_block(other.block_offset, 0x33);
+    CU_ASSERT_EQUAL(peer.failed, RDMA_REMOTE_ACCESS);
+    pair_settle(&pair);
+    greet();
+    uint32_t v = take_ticket();
+    write_block(read_slot(v).block_offset, 0x44);
+    CU_ASSERT_EQUAL(bind(3, v, read_slot(v).block_offset, 64), KBTP_STATUS_OK);
+    close_raw();
+}
+
+/* I-17: data that was written before the invalidation may be bound after it. */
+static void another_ticket_after_the_invalidation(void)
+{
+    open_raw();
+    uint32_t t = take_ticket();
+    for (uint32_t n = 0; n < LOOKS; n++)
+        look(0);
+    uint32_t u = take_ticket();
+    struct kbtp_slot_value slot = read_slot(u);
+    write_block(slot.block_offset, 0x22);
+    look(0);
+    move();
+    uint32_t sequence;
+    CU_ASSERT_EQUAL(block_in(0, t, &sequence), -1);
+    CU_ASSERT_EQUAL(bind(1, u, slot.block_offset, 64), KBTP_STATUS_OK);
+    close_raw();
+}
+
+/* I-09: a ticket that waits for a block is not abandoned, however long; its time begins with the
+ * block. */
+static void a_ticket_without_a_block(void)
+{
+    open_raw();
+    for (uint32_t n = 0; n < 6; n++) {
+        uint32_t t = take_ticket();
+        CU_ASSERT_EQUAL(bind(n, t, read_slot(t).block_offset, 64), KBTP_STATUS_OK);
+    }
+    struct kbtp_message free_it = peer_request(KBTP_OP_FREE, 500, ack.handle_base, 0);
+    uint32_t t = take_ticket(); /* one too many, for a while */
+    for (uint32_t n = 0; n < 3 * LOOKS; n++)
+        CU_ASSERT(look(0));
+    CU_ASSERT_EQUAL(peer_send_message(&peer, &free_it), 0);
+    move();
+    CU_ASSERT_EQUAL(answer_to(0), KBTP_STATUS_OK);
+    struct kbtp_slot_value slot = read_slot(t);
+    CU_ASSERT_EQUAL(slot.sequence, t);
+    for (uint32_t n = 0; n < LOOKS; n++)
+        CU_ASSERT(look(0));
+    CU_ASSERT_EQUAL(bind(0, t, slot.block_offset, 64), KBTP_STATUS_OK);
+    close_raw();
+}
+
+/* R-QUOTA-11, I-20: a BIND that has arrived when the time is over is handled first, and then there
+ * is nothing to abandon: direct writes go on. */
+static void a_bind_at_the_timeout(void)
+{
+    open_raw();
+    uint32_t t = take_ticket();
+    struct kbtp_slot_value slot = read_slot(t);
+    write_block(slot.block_offset, 0x55);
+    for (uint32_t n = 0; n < LOOKS; n++)
+        look(0);
+    send_bind(0, t, slot.block_offset, 64);
+    CU_ASSERT(look(0)); /* the event, and behind it the message */
+    move();
+    CU_ASSERT_EQUAL(answer_to(0), KBTP_STATUS_OK);
+    uint32_t u = take_ticket();
+    write_block(read_slot(u).block_offset, 0x66);
+    CU_ASSERT_EQUAL(bind(1, u, read_slot(u).block_offset, 64), KBTP_STATUS_OK);
+    close_raw();
+}
+
+/* ---- the initiator gives up -------------------------------------------------------------- */
+
+/* All of session 0 is bound, and one more begins: it finds no block in its slot. */
+static void begin_one_too_many(void)
+{
+    struct pair_config config = with_direct_alloc();
+    config.unchecked = true;
+    config.depth = 3;
+    open_connected(&config);
+    for (uint32_t n = 0; n < 6; n++)
+        expect_status(direct_store(0, n, 8), KBTP_STATUS_OK);
+    CU_ASSERT_EQUAL(begin_store(0, 6, 8), 0);
+    pair_settle(&pair);
+    CU_ASSERT_EQUAL(pair.initiators[0].outcomes_count, 0);
+}
+
+static bool expire_own(uint32_t id)
+{
+    bool expired = provider->expire(pair.initiators[0].cpu.rdma, id);
+    pair_settle(&pair);
+    return expired;
+}
+
+/* R-DA-02: the slot is read again from time to time until its block is there. */
+static void it_waits(void)
+{
+    begin_one_too_many();
+    for (uint32_t n = 0; n < 5; n++)
+        CU_ASSERT(expire_own(0));
+    CU_ASSERT_EQUAL(pair.initiators[0].outcomes_count, 0);
+    submit(0, KBTP_OP_FREE, 3, 0, 0, 33);
+    expect_status(pair_wait(&pair, 0), KBTP_STATUS_OK);
+    CU_ASSERT(expire_own(0));
+    struct kbtp_outcome outcome = pair_wait(&pair, 0);
+    expect_status(outcome, KBTP_STATUS_OK);
+    CU_ASSERT_EQUAL(outcome.cookie, 6);
+    CU_ASSERT(expire_own(1)); /* none is under way: it stops */
+    CU_ASSERT_FALSE(expire_own(1));
+    close_pair();
+}
+
+/* R-DA-13, I-17: half the Ticket Timeout after its FetchAdd it gives up, and all with it. */
+static void it_gives_up(void)
+{
+    begin_one_too_many();
+    CU_ASSERT_EQUAL(begin_store(0, 7, 8), 0);
+    for (uint32_t n = 0; n < 4; n++) {
+        CU_ASSERT_EQUAL(pair.initiators[0].outcomes_count, 0);
+        CU_ASSERT(expire_own(1));
+    }
+    CU_ASSERT(expire_own(0));
+    for (uint32_t n = 6; n < 8; n++) {
+        struct kbtp_outcome outcome = pair_wait(&pair, 0);
+        expect_status(outcome, KBTP_STATUS_TICKET_ABANDONED);
+        CU_ASSERT_EQUAL(outcome.cookie, n);
+    }
+    CU_ASSERT_FALSE(is_granted(0));
+    CU_ASSERT_EQUAL(begin_store(0, 8, 8), -ENOTSUP);
+    CU_ASSERT_EQUAL(kbtp_initiator_usage(pair.initiators[0].initiator), 8);
+    CU_ASSERT_EQUAL(pair_disconnect(&pair, 0), 0);
+    CU_ASSERT_EQUAL(kbtp_initiator_usage(pair.initiators[0].initiator), 6);
+    CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, 0), 0);
+    CU_ASSERT(is_granted(0));
+    close_pair();
+}
+
+/* R-DA-13, I-19: it sees that its ticket was abandoned: the slot has gone on to a later one. */
+static void it_sees_that_it_was_abandoned(void)
+{
+    begin_one_too_many();
+    struct kbtp_slot *slot = kbtp_ring_slot(ring_of(0), 6);
+    uint8_t octets[KBTP_SLOT_OCTETS];
+    const struct kbtp_slot_value later = {.block_offset = KBTP_BLOCK_NONE, .sequence = 6 + 8};
+    kbtp_slot_encode(&later, false, octets);
+    uint8_t before[KBTP_SLOT_OCTETS];
+    memcpy(before, slot, sizeof before);
+    memcpy(slot, octets, sizeof octets);
+    CU_ASSERT(expire_own(0));
+    expect_status(pair_wait(&pair, 0), KBTP_STATUS_TICKET_ABANDONED);
+    memcpy(slot, before, sizeof before);
+    close_pair();
+}
+
+/* A connection that is lost before BIND: nothing is bound, and that is known. */
+static void a_loss_before_bind(void)
+{
+    begin_one_too_many();
+    CU_ASSERT_EQUAL(kbtp_initiator_usage(pair.initiators[0].initiator), 7);
+    CU_ASSERT_EQUAL(pair_disconnect(&pair, 0), 0);
+    CU_ASSERT_EQUAL(pair_wait(&pair, 0).error, -ECONNRESET);
+    CU_ASSERT_EQUAL(kbtp_initiator_usage(pair.initiators[0].initiator), 6);
+    close_pair();
+}
+
+int main(void)
+{
+    static const struct test tests[] = {
+        {"what is offered", what_is_offered},
+        {"who gets what", who_gets_what},
+        {"as an ALLOC_STORE", as_an_alloc_store},
+        {"is not sealed", is_not_sealed},
+        {"within the quota", within_the_quota},
+        {"what is not begun", what_is_not_begun},
+        {"a BIND that is refused", a_bind_that_is_refused},
+        {"what BIND checks", what_bind_checks},
+        {"beyond the quota", beyond_the_quota},
+        {"beyond the quota, and all bound", beyond_the_quota_and_all_bound},
+        {"what the STags open", what_the_stags_open},
+        {"a ticket is abandoned", a_ticket_is_abandoned},
+        {"another ticket after the invalidation", another_ticket_after_the_invalidation},
+        {"a ticket without a block", a_ticket_without_a_block},
+        {"a BIND at the timeout", a_bind_at_the_timeout},
+        {"it waits", it_waits},
+        {"it gives up", it_gives_up},
+        {"it sees that it was abandoned", it_sees_that_it_was_abandoned},
+        {"a loss before BIND", a_loss_before_bind},
+    };
+    static const struct test of_loop[] = {
+        {"what the device must do", what_the_device_must_do},
+    };
+    return run_over_providers("ref/direct_alloc", tests, sizeof tests / sizeof *tests, PROVIDERS) ||
+           run_over_providers("ref/direct_alloc", of_loop, sizeof of_loop / sizeof *of_loop, 1);
+}

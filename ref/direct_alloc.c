@@ -228,7 +228,7 @@ static void judge_slot(struct kbtp_direct *direct, const struct kbtp_slot_value 
     bool empty = slot->block_offset == KBTP_BLOCK_NONE;
     *abandoned = slot->sequence != direct->ticket ? slot->sequence - direct->ticket <= INT32_MAX
                                                   : again && empty;
-    if (slot->sequence != direct->ticket || empty)
+    if (slot->sequence != direct->ticket)
         direct->stage = KBTP_DIRECT_WAIT;
     else if (again && slot->block_offset == direct->block_offset)
         direct->stage = KBTP_DIRECT_NONE;
@@ -276,6 +276,14 @@ bool kbtp_direct_alloc_read(struct kbtp_initiator *i, const struct kbtp_cpu *cpu
     else if (direct->stage == KBTP_DIRECT_NONE) /* the BIND is an ordinary request */
         *direct = (struct kbtp_direct){0};
     return false;
+}
+
+uint32_t kbtp_initiator_waiting(const struct kbtp_initiator *initiator)
+{
+    uint32_t count = 0;
+    for (uint32_t place = 0; initiator->direct && place < initiator->depth; place++)
+        count += initiator->direct[place].stage == KBTP_DIRECT_WAIT;
+    return count;
 }
 
 /* ---- timers have expired ----------------------------------------------------------------- */

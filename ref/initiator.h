@@ -180,6 +180,9 @@ struct kbtp_direct_store {
 int kbtp_initiator_direct_store(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
                                 const struct kbtp_direct_store *store, uint64_t cookie);
 
+/* Those of them whose slot had no block when it was read last. */
+uint32_t kbtp_initiator_waiting(const struct kbtp_initiator *initiator);
+
 /* Takes up to `count` outcomes (at least 1 is asked for); returns how many, or -EIO. */
 int kbtp_initiator_poll(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
                         struct kbtp_outcome *outcomes, uint32_t count);

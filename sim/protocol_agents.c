@@ -113,6 +113,19 @@ static uint64_t handle_of(const struct protocol_world *p, const struct sim_reque
     return SIM_PROTOCOL_FIRST_HANDLE + owner * p->view.handles + request->handle;
 }
 
+/* When there is no more of it in this session, that is its outcome. */
+static int direct_store(struct sim_agent *agent, struct protocol_initiator *it,
+                        const struct kbtp_direct_store *store, uint32_t number)
+{
+    const struct kbtp_cpu cpu = {&agent->mem, &agent->rdma};
+    int failed = kbtp_initiator_direct_store(it->library, &cpu, store, number);
+    if (failed != -ENOTSUP)
+        return failed;
+    it->outcome = (struct kbtp_outcome){
+        .cookie = number, .handle = store->handle, .status = KBTP_STATUS_TICKET_ABANDONED};
+    return 1;
+}
+
 static int submit(struct sim_agent *agent, struct protocol_initiator *it, uint32_t number)
 {
     static const uint8_t opcodes[] = {[SIM_REQUEST_LOAD] = KBTP_OP_LOAD,
@@ -127,6 +140,14 @@ static int submit(struct sim_agent *agent, struct protocol_initiator *it, uint32
         return kbtp_initiator_goodbye(it->library, &cpu, request->release);
     const struct rdma_region *region =
         &p->regions[sim_protocol_initiator(agent->world, agent->index)][number];
+    if (request->direct && request->op == SIM_REQUEST_ALLOC_STORE) {
+        const struct kbtp_direct_store store = {.handle = handle_of(p, request),
+                                                .data = region->addr,
+                                                .lkey = region->lkey,
+                                                .length = request->length,
+                                                .generation = generation_for(s, it, number)};
+        return direct_store(agent, it, &store, number);
+    }
     if (request->direct) {
         const struct kbtp_direct_load load = {.handle = handle_of(p, request),
                                               .into = region->addr,
@@ -257,7 +278,9 @@ static void initiator_ended(struct sim_agent *agent, void *private, uint32_t arg
     enum kbtp_initiator_state state = kbtp_initiator_state(it->library);
     if (state == KBTP_INITIATOR_READY)
         it->was_ready = 1;
-    if (argument >> 16 != CHOICE_POLL) {
+    if (kbtp_initiator_waiting(it->library) != 0)
+        sim_reach(w, PROTOCOL_REACH_SLOT_REREAD);
+    if (argument >> 16 != CHOICE_POLL && result != 1) {
         if (result != 0)
             sim_violate(w, "initiator-accepts", "%s refuses what its program asks: %s", agent->name,
                         strerror(-result));

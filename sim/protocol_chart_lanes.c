@@ -56,7 +56,7 @@ static void describe(const struct protocol_lanes *lanes, enum protocol_place pla
     const char *at = lanes->places[place].at + (size_t)number * lanes->places[place].octets;
     switch (place) {
     case PLACE_SLOT:
-        sim_ring_describe_slot(lanes->w, number, out, size);
+        sim_ring_describe_slot(lanes->w, at, out, size);
         break;
     case PLACE_ENTRY:
         describe_entry(&p->ring, at, out, size);
@@ -164,9 +164,11 @@ void protocol_lanes_add(struct protocol_lanes *lanes, struct sim_world *w, struc
     const struct sim_protocol_world *p = &world->view;
     *lanes = (struct protocol_lanes){.w = w, .chart = chart};
     add_agents(lanes);
-    add_place(lanes, PLACE_HEAD, p->ring.head, 8, 1);
-    add_place(lanes, PLACE_TAIL, p->ring.tail, 8, 1);
-    add_place(lanes, PLACE_SLOT, p->ring.slots, 16, p->ring.slot_count);
+    /* The ring that all share, or where there is no such the first partition's. */
+    const struct sim_ring_memory *ring = &p->ring.rings[p->ring.rings[0].block_count == 0];
+    add_place(lanes, PLACE_HEAD, ring->head, 8, 1);
+    add_place(lanes, PLACE_TAIL, ring->tail, 8, 1);
+    add_place(lanes, PLACE_SLOT, ring->slots, 16, ring->slot_count);
     add_place(lanes, PLACE_ENTRY, p->ring.table, 16, p->ring.entry_count);
     add_place(lanes, PLACE_PINS, p->pins, 8, p->ring.block_count);
     add_place(lanes, PLACE_BLOCK, p->blocks, p->ring.block_size, p->ring.block_count);

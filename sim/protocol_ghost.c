@@ -26,8 +26,10 @@ static void slot_wrote(struct sim_world *w, const char *slot, const struct sim_w
             (struct sim_ring_block){.place = RING_HELD, .agent = (uint8_t)write->agent};
     } else if (back != RING_NO_BLOCK) {
         struct sim_ring_block *block = ghost_block(w, back);
+        const struct sim_ring_memory *memory = sim_ring_memory_at(ring, slot);
         if (block->place == RING_HELD)
-            sim_reach(w, PROTOCOL_REACH_WORKER_RECLAIMS);
+            sim_reach(w, memory->owner ? PROTOCOL_REACH_TICKET_ABANDONED
+                                       : PROTOCOL_REACH_WORKER_RECLAIMS);
         *block = (struct sim_ring_block){.place = RING_IN_RING};
     }
 }
@@ -90,10 +92,11 @@ static void flags_wrote(struct sim_world *w, const char *entry, const struct sim
         sim_reach(w, PROTOCOL_REACH_GENERATION_WRAP);
 }
 
-static void head_wrote(struct sim_world *w, const struct sim_write *write)
+static void head_wrote(struct sim_world *w, const struct sim_ring_memory *memory,
+                       const struct sim_write *write)
 {
     uint32_t ticket = (uint32_t)(sim_ring_counter_value(write->old) >> 32);
-    if (ticket != w->scenario->first_ticket && ticket % w->scenario->slots == 0)
+    if (ticket != w->scenario->first_ticket && ticket % memory->slot_count == 0)
         sim_reach(w, PROTOCOL_REACH_RING_WRAP);
     if (ticket < w->scenario->first_ticket)
         sim_reach(w, PROTOCOL_REACH_TICKET_WRAP);
@@ -154,6 +157,7 @@ void protocol_wrote(struct sim_world *w, const struct sim_write *write)
     struct sim_protocol_world *p = sim_protocol_of(w);
     uint32_t session = session_at(w, write->at);
     const char *slot = sim_ring_slot_at(&p->ring, write->at);
+    const struct sim_ring_memory *memory = sim_ring_memory_at(&p->ring, write->at);
     const char *entry = sim_ring_entry_at(&p->ring, write->at);
     uint32_t pinned = sim_protocol_pins(p, write->at);
     if (slot && write->at == slot + 8 && write->octets == 8)
@@ -162,8 +166,8 @@ void protocol_wrote(struct sim_world *w, const struct sim_write *write)
         flags_wrote(w, entry, write);
     else if (entry && write->at == entry + 4 && sim_ring_entry_is_valid(entry))
         data_is_bound(w, entry); /* a STORE into a bound block */
-    else if (write->at == p->ring.head)
-        head_wrote(w, write);
+    else if (memory && write->at == memory->head)
+        head_wrote(w, memory, write);
     else if (pinned != RING_NO_BLOCK)
         pins_wrote(w, write, pinned);
     else if (session != SIM_NOBODY)
@@ -213,20 +217,37 @@ static void welcome_sent(struct sim_world *w, uint32_t initiator, uint32_t link)
     ghost->next_request = (uint8_t)protocol_initiator_of(w, initiator)->next;
 }
 
+/* Direct allocations go on each by itself: the oldest one of this entry that has no outcome. */
+static uint8_t request_of_bind(const struct sim_world *w, uint32_t initiator, uint16_t entry)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
+    uint8_t i = 0;
+    while (i + 1u < s->program_count &&
+           (!s->program[i].direct || s->program[i].op != SIM_REQUEST_ALLOC_STORE ||
+            s->program[i].owner * p->handles + s->program[i].handle != entry ||
+            p->requests[p->first_tag[initiator] + i].outcomes != 0))
+        i++;
+    return i;
+}
+
 static void request_sent(struct sim_world *w, uint32_t initiator, const struct sim_header *header)
 {
     struct sim_protocol_world *p = sim_protocol_of(w);
     struct sim_wire_ghost *ghost = p->wire[initiator];
     const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
-    while (ghost->next_request < s->program_count && s->program[ghost->next_request].direct)
-        ghost->next_request++; /* those are no messages */
+    bool binds = header->opcode == KBTP_OP_BIND;
+    while (!binds && ghost->next_request < s->program_count &&
+           s->program[ghost->next_request].direct)
+        ghost->next_request++; /* those are no messages, or BINDs sent later */
     if (ghost->open_count == p->credits + 1)
         return; /* more than credits allow: well-delivered says so */
-    ghost->open[ghost->open_count++] =
-        (struct sim_open_request){.id = (uint32_t)header->request_id,
-                                  .entry = entry_of(w, header->handle),
-                                  .opcode = header->opcode,
-                                  .request = ghost->next_request++};
+    ghost->open[ghost->open_count++] = (struct sim_open_request){
+        .id = (uint32_t)header->request_id,
+        .entry = entry_of(w, header->handle),
+        .opcode = header->opcode,
+        .request = binds ? request_of_bind(w, initiator, entry_of(w, header->handle))
+                         : ghost->next_request++};
     if (ghost->open_count == p->credits)
         sim_reach(w, PROTOCOL_REACH_CREDITS_USED_UP);
 }
@@ -256,6 +277,8 @@ static void reach_status(struct sim_world *w, uint16_t status)
         sim_reach(w, PROTOCOL_REACH_NOT_VALID);
     if (status == KBTP_STATUS_ALREADY_BOUND)
         sim_reach(w, PROTOCOL_REACH_ALREADY_BOUND);
+    if (status == KBTP_STATUS_TICKET_ABANDONED)
+        sim_reach(w, PROTOCOL_REACH_LATE_BIND);
 }
 
 static void completion_sent(struct sim_world *w, uint32_t agent, uint32_t initiator,
@@ -295,6 +318,9 @@ static void mark_delivered(struct sim_world *w, uint32_t initiator, const struct
 void protocol_message(struct sim_world *w, const struct sim_message *message)
 {
     struct sim_header header;
+    if (message->op == RDMA_WRITE && message->phase == SIM_DELIVERED &&
+        message->status != RDMA_OK && sim_protocol_initiator(w, message->from) != SIM_NOBODY)
+        sim_reach(w, PROTOCOL_REACH_LATE_WRITE);
     bool send = message->op == RDMA_SEND || message->op == RDMA_SEND_INV;
     if (!send || message->response || !sim_protocol_header(w, message, &header))
         return;
@@ -312,6 +338,14 @@ void protocol_message(struct sim_world *w, const struct sim_message *message)
 }
 
 /* ---- outcomes ---------------------------------------------------------------------------- */
+
+static void reach_direct_alloc(struct sim_world *w, const struct kbtp_outcome *outcome)
+{
+    if (outcome->error == 0 && outcome->status == KBTP_STATUS_OK)
+        sim_reach(w, PROTOCOL_REACH_DIRECT_ALLOC);
+    if (outcome->error == 0 && outcome->status == KBTP_STATUS_TICKET_ABANDONED)
+        sim_reach(w, PROTOCOL_REACH_GIVEN_UP);
+}
 
 static void reach_direct_load(struct sim_world *w, const struct kbtp_outcome *outcome)
 {
@@ -339,8 +373,11 @@ void protocol_outcome(struct sim_world *w, uint32_t initiator, uint32_t request,
                             .buffer = region->addr};
     if (outcome->error != 0)
         sim_reach(w, PROTOCOL_REACH_IN_DOUBT);
-    if (sim_protocol_request(w, tag)->direct)
+    const struct sim_request *asked = sim_protocol_request(w, tag);
+    if (asked->direct && asked->op == SIM_REQUEST_LOAD)
         reach_direct_load(w, outcome);
+    else if (asked->direct)
+        reach_direct_alloc(w, outcome);
     tell(w, p->first_initiator + initiator, PROTOCOL_OUTCOME, tag, &told);
     sim_ghost_write(w, &p->requests[tag - 1], sizeof *p->requests);
     if (p->requests[tag - 1].outcomes < UINT8_MAX)

@@ -59,6 +59,43 @@ bool sim_protocol_clears(const struct sim_world *w)
     return false;
 }
 
+/* The ring of its partition, or NULL. */
+static const struct sim_ring_memory *ring_of(const struct sim_world *w, uint32_t initiator)
+{
+    const struct sim_ring_world *ring = sim_ring_of(w);
+    const char *name = w->scenario->protocol.initiators[initiator].name;
+    for (uint32_t i = 1; i < ring->rings_count; i++)
+        if (ring->rings[i].owner == name)
+            return &ring->rings[i];
+    return NULL;
+}
+
+struct sim_tickets sim_protocol_tickets(const struct sim_world *w, uint32_t initiator)
+{
+    const struct sim_ring_memory *memory = ring_of(w, initiator);
+    struct sim_tickets tickets = {0};
+    if (!memory)
+        return tickets;
+    uint32_t head = (uint32_t)(sim_ring_counter_value(memory->head) >> 32);
+    for (uint32_t i = 1; i <= memory->slot_count; i++) {
+        const char *slot = memory->slots + 16u * ((head - i) % memory->slot_count);
+        uint32_t behind = sim_ring_sequence(slot) - (head - i);
+        bool holds = behind == 0 && sim_ring_offset(sim_ring_of(w), slot) != UINT64_MAX;
+        tickets.with_block += holds;
+        tickets.unbound += holds || behind > INT32_MAX;
+    }
+    return tickets;
+}
+
+bool sim_protocol_may_time_out(const struct sim_world *w, uint32_t initiator)
+{
+    struct mem direct = {.sim = NULL};
+    const struct kbtp_session *session =
+        &protocol_world_of(w)->target->sessions.sessions[initiator];
+    return w->scenario->protocol.ticket_timeout &&
+           kbtp_session_state_in(mem_load64(&direct, &session->state)) == KBTP_SESSION_ACTIVE;
+}
+
 bool sim_protocol_usage(const struct sim_world *w, uint32_t initiator, uint32_t *usage)
 {
     const struct protocol_world *p = protocol_world_of(w);

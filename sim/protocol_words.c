@@ -38,6 +38,12 @@ const char *const sim_protocol_reach_names[] = {
     [PROTOCOL_REACH_RETENTION_ENDED] = "retention-ended",
     [PROTOCOL_REACH_DIRECT_LOAD] = "direct-load",
     [PROTOCOL_REACH_DIRECT_LOAD_CHANGED] = "direct-load-changed",
+    [PROTOCOL_REACH_DIRECT_ALLOC] = "direct-alloc",
+    [PROTOCOL_REACH_SLOT_REREAD] = "slot-reread",
+    [PROTOCOL_REACH_TICKET_ABANDONED] = "ticket-abandoned",
+    [PROTOCOL_REACH_LATE_BIND] = "late-bind",
+    [PROTOCOL_REACH_LATE_WRITE] = "late-write",
+    [PROTOCOL_REACH_GIVEN_UP] = "given-up",
 };
 _Static_assert(PROTOCOL_REACH_COUNT <= SIM_MAX_REACH, "SIM_MAX_REACH");
 
@@ -235,8 +241,7 @@ void protocol_describe_place(const struct sim_world *w, const struct sim_access 
     const char *at = access->at;
     uint32_t block = sim_protocol_block(p, at), pinned = sim_protocol_pins(p, at);
     place[0] = value[0] = '\0';
-    if (at == p->ring.head || at == p->ring.tail || sim_ring_slot_at(&p->ring, at) ||
-        sim_ring_entry_at(&p->ring, at)) {
+    if (sim_ring_memory_at(&p->ring, at) || sim_ring_entry_at(&p->ring, at)) {
         sim_ring_describe_place(w, access, place, value, size);
     } else if (pinned != RING_NO_BLOCK) {
         sim_kind_say(place, size, "pins of block %u", p->ring.first_block + pinned);
@@ -368,7 +373,8 @@ static void describe_atomic(const struct sim_world *w, const struct sim_access *
 {
     const struct sim_protocol_world *p = sim_protocol_of(w);
     const char *at = access->at;
-    if (at == p->ring.head || at == p->ring.tail)
+    const struct sim_ring_memory *memory = sim_ring_memory_at(&p->ring, at);
+    if (memory && (at == memory->head || at == memory->tail))
         sim_kind_say(out, size, "FetchAdd %s: ticket %u", place, (uint32_t)(access->old >> 32));
     else if (sim_protocol_pins(p, at) != RING_NO_BLOCK)
         describe_pinning(w, access, value, out, size);

@@ -28,12 +28,33 @@ static bool worker_is_busy(const struct sim_world *w, uint32_t worker, char *why
     return true;
 }
 
+/* A ticket of its partition has a block, and will be bound or abandoned: its own poll is due, or a
+ * timer. */
+static bool a_timer_helps(const struct sim_world *w, uint32_t initiator)
+{
+    const struct protocol_initiator *it = protocol_initiator_of(w, initiator);
+    struct sim_tickets tickets = sim_protocol_tickets(w, initiator);
+    if (kbtp_initiator_waiting(it->library) != 0 && w->scenario->protocol.ticket_timeout)
+        return true; /* it gives up some time */
+    return tickets.with_block != 0 && (kbtp_initiator_outstanding(it->library) != 0 ||
+                                       sim_protocol_may_time_out(w, initiator));
+}
+
+static bool a_timer_helps_somebody(const struct sim_world *w)
+{
+    for (uint32_t i = 0; i < sim_protocol_of(w)->initiators; i++)
+        if (a_timer_helps(w, i))
+            return true;
+    return false;
+}
+
 /* An initiator that lost its last connection, or waits for one that did, is through. */
 static bool is_stranded(const struct sim_world *w, uint32_t initiator)
 {
     const struct protocol_world *p = protocol_world_of(w);
     const struct protocol_initiator *it = protocol_initiator_of(w, initiator);
-    bool faults = p->faults && p->faults->losses + p->faults->stops != 0;
+    bool faults = (p->faults && p->faults->losses + p->faults->stops != 0) ||
+                  w->scenario->protocol.ticket_timeout;
     return faults && kbtp_initiator_outstanding(it->library) == 0;
 }
 
@@ -58,6 +79,8 @@ static bool initiator_is_busy(const struct sim_world *w, uint32_t initiator, cha
 static bool open_requests(struct sim_world *w, char *why, size_t size)
 {
     const struct sim_protocol_world *p = sim_protocol_of(w);
+    if (a_timer_helps_somebody(w))
+        return false;
     for (uint32_t i = 0; i < p->initiators; i++)
         if (initiator_is_busy(w, i, why, size))
             return true;
@@ -75,6 +98,62 @@ static const struct sim_world_ops protocol_ops = {
 };
 
 /* ---- memory ------------------------------------------------------------------------------ */
+
+/* Does its program allocate directly? */
+static bool allocates_directly(const struct sim_initiator *s)
+{
+    for (uint32_t i = 0; i < s->program_count; i++)
+        if (s->program[i].direct && s->program[i].op == SIM_REQUEST_ALLOC_STORE)
+            return true;
+    return false;
+}
+
+static bool has_partition(const struct sim_initiator *s)
+{
+    return allocates_directly(s) && s->quota != 0;
+}
+
+/* Partitions lie behind the blocks that all share, in the order of the initiators. */
+static int partitions_memory(struct sim_world *w, struct sim_protocol_world *p,
+                             struct kbtp_target_memory *memory)
+{
+    const struct sim_protocol_part *part = &w->scenario->protocol;
+    uint32_t slots = 0, shared = w->scenario->blocks;
+    memory->partitions = sim_segment_new(
+        &w->arena, "partitions", part->initiators_count * sizeof *memory->partitions, SIM_CONST);
+    if (!memory->partitions)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < part->initiators_count; i++)
+        shared -= has_partition(&part->initiators[i]) ? part->initiators[i].quota : 0;
+    p->ring.rings[0].block_count = shared;
+    for (uint32_t i = 0; i < part->initiators_count; i++) {
+        const struct sim_initiator *s = &part->initiators[i];
+        if (!has_partition(s))
+            continue;
+        uint32_t n = kbtp_partition_slots(s->quota);
+        struct kbtp_partition *partition = &memory->partitions[p->ring.rings_count - 1];
+        struct sim_ring_memory *ring = &p->ring.rings[p->ring.rings_count++];
+        *ring = (struct sim_ring_memory){
+            .slots = sim_region_new(&w->arena, "partition's slots", 16u * (size_t)n, 0),
+            .head = sim_region_new(&w->arena, "partition's Head", 8, 0),
+            .tail = sim_region_new(&w->arena, "partition's Tail", 8, 0),
+            .owner = s->name,
+            .slot_count = n,
+            .first_block = shared,
+            .block_count = s->quota};
+        if (!ring->slots || !ring->head || !ring->tail)
+            return -ENOMEM;
+        /* As kbtp_target_init() will find it, and as kbtp_worker_memory() needs it before. */
+        partition->ring = (struct kbtp_ring){.slots = (void *)ring->slots,
+                                             .head = (void *)ring->head,
+                                             .tail = (void *)ring->tail,
+                                             .config.slot_count = n};
+        partition->first_slot = slots;
+        shared += s->quota;
+        slots += n;
+    }
+    return 0;
+}
 
 /* The parts of kbtp_target_memory, each in segments of its own. */
 static int target_memory(struct sim_world *w, struct kbtp_target_memory *memory)
@@ -127,10 +206,11 @@ static void fill_view(const struct sim_world *w, struct sim_protocol_world *p,
 {
     const struct sim_scenario *s = w->scenario;
     p->ring = (struct sim_ring_world){
-        .slots = (char *)memory->slots,
-        .slot_count = s->slots,
-        .head = (char *)memory->head,
-        .tail = (char *)memory->tail,
+        .rings = {{.slots = (char *)memory->slots,
+                   .slot_count = s->slots,
+                   .head = (char *)memory->head,
+                   .tail = (char *)memory->tail}},
+        .rings_count = 1,
         .table = (char *)memory->entries,
         .entry_count = s->protocol.handles * s->protocol.initiators_count,
         .block_count = s->blocks,
@@ -156,7 +236,7 @@ static bool never_ends(const struct sim_protocol_part *part)
         if (s->program[s->program_count - 1].op == SIM_REQUEST_GOODBYE)
             return false;
     }
-    return part->losses == 0 && part->stops == 0;
+    return part->losses == 0 && part->stops == 0 && !part->ticket_timeout;
 }
 
 static uint32_t largest_message(const struct sim_scenario *s)
@@ -168,7 +248,8 @@ static uint32_t largest_message(const struct sim_scenario *s)
 }
 
 /* `max_inline`: just what its CPUs use, since every work request has room for it. */
-static int add_rnic(struct sim_world *w, const char *name, uint32_t regions, uint32_t max_inline)
+static int add_rnic(struct sim_world *w, const char *name, uint32_t regions, uint32_t windows,
+                    uint32_t max_inline)
 {
     const struct sim_scenario *s = w->scenario;
     bool rdmap = s->machine.ordering == SIM_ORDERING_RDMAP;
@@ -180,6 +261,7 @@ static int add_rnic(struct sim_world *w, const char *name, uint32_t regions, uin
                                      .max_inline = max_inline,
                                      .max_reads = MAX_READS,
                                      .regions = regions,
+                                     .windows = windows,
                                      .seed = 1};
     return sim_rnic_add(w, name, &config);
 }
@@ -230,7 +312,9 @@ static int attach_worker(struct sim_world *w, uint32_t worker, uint32_t rnic)
                                      .max_sge = 1,
                                      .reads = MAX_READS,
                                      .cqs = 1,
-                                     .timers = part->retention_ends ? part->initiators_count : 0,
+                                     .timers = part->ticket_timeout   ? 2 * part->initiators_count
+                                               : part->retention_ends ? part->initiators_count
+                                                                      : 0,
                                      .never_disconnects = never_ends(part)};
     return sim_rnic_attach(w, worker, rnic, &limits);
 }
@@ -238,10 +322,11 @@ static int attach_worker(struct sim_world *w, uint32_t worker, uint32_t rnic)
 /* What its program needs. */
 static uint16_t features_of(const struct sim_initiator *s)
 {
+    uint16_t features = allocates_directly(s) ? KBTP_FEATURE_DIRECT_ALLOC : 0;
     for (uint32_t i = 0; i < s->program_count; i++)
-        if (s->program[i].direct)
-            return KBTP_FEATURE_DIRECT_LOAD;
-    return 0;
+        if (s->program[i].direct && s->program[i].op == SIM_REQUEST_LOAD)
+            features |= KBTP_FEATURE_DIRECT_LOAD;
+    return features;
 }
 
 static struct kbtp_initiator_config library_config(const struct sim_world *w, uint32_t initiator,
@@ -252,6 +337,9 @@ static struct kbtp_initiator_config library_config(const struct sim_world *w, ui
                                            .depth = part->initiators[initiator].depth,
                                            .max_inline = part->max_inline,
                                            .features = features_of(&part->initiators[initiator]),
+                                           .give_up_looks = 1,
+                                           .unmasked =
+                                               w->scenario->counters == SIM_COUNTERS_UNMASKED,
                                            .unchecked = true};
     memset(config.initiator_id, (int)initiator + 1, sizeof config.initiator_id);
     return config;
@@ -284,7 +372,7 @@ static int attach_initiator(struct sim_world *w, struct protocol_world *world, u
     const struct sim_initiator *s = &part->initiators[initiator];
     snprintf(world->names[initiator], sizeof world->names[initiator], "%s" SIM_RNIC_SUFFIX,
              s->name);
-    int rnic = add_rnic(w, world->names[initiator], s->program_count + 1,
+    int rnic = add_rnic(w, world->names[initiator], s->program_count + 1, 0,
                         KBTP_REQUEST_MAX_OCTETS + longest_inline(s));
     if (rnic < 0)
         return rnic;
@@ -295,6 +383,7 @@ static int attach_initiator(struct sim_world *w, struct protocol_world *world, u
                                      .reads = MAX_READS,
                                      .cqs = 1,
                                      .links = PROTOCOL_LINKS(s->reconnects),
+                                     .timers = allocates_directly(s) ? 2 : 0,
                                      .isolated = true,
                                      .never_disconnects = never_ends(part)};
     uint32_t agent = world->view.first_initiator + initiator;
@@ -317,7 +406,10 @@ static int add_agents(struct sim_world *w, struct protocol_world *world,
         index = add_initiator(w, world, i);
     if (index < 0)
         return index;
-    int rnic = add_rnic(w, SIM_TARGET_RNIC_NAME, 3 + p->workers, KBTP_HELLO_ACK_OCTETS);
+    uint32_t partitions = p->ring.rings_count - 1;
+    int rnic =
+        add_rnic(w, SIM_TARGET_RNIC_NAME, 3 + p->workers + 2 * partitions,
+                 partitions != 0 ? p->workers * most_connections(part) : 0, KBTP_HELLO_ACK_OCTETS);
     if (rnic < 0)
         return rnic;
     int failed = 0;
@@ -370,6 +462,8 @@ static struct kbtp_target_config target_config(const struct sim_scenario *s)
         .staging = 1,
         .session_count = part->initiators_count,
         .retention_ns = part->retention_ends ? 1 : 0,
+        .ticket_timeout_ms = part->ticket_timeout ? 1 : 0,
+        .ticket_looks = 1,
         .first_ticket = s->first_ticket,
         .first_generation = (uint16_t)s->first_generation,
         .addr_le = s->addr_le,
@@ -540,16 +634,21 @@ int sim_protocol_world_build(struct sim_world *w)
         return -ENOMEM;
     w->kind = world;
     w->ops = &protocol_ops;
-    /* What a worker needs follows from the target's configuration alone. */
+    /* What a worker needs follows from the target's configuration and partitions alone. */
     struct kbtp_target sized = {.config = target_config(w->scenario), .caps.max_queue = UINT16_MAX};
     struct kbtp_worker_memory need;
-    kbtp_worker_memory(&sized, &need);
     struct kbtp_target_memory memory;
     int failed = target_memory(w, &memory);
     world->target = sim_segment_new(&w->arena, "target", sizeof *world->target, SIM_CONST);
     if (failed || !world->target)
         return -ENOMEM;
     fill_view(w, &world->view, &memory);
+    failed = partitions_memory(w, &world->view, &memory);
+    if (failed)
+        return failed;
+    sized.pool.partitions = memory.partitions;
+    sized.pool.partition_count = world->view.ring.rings_count - 1;
+    kbtp_worker_memory(&sized, &need);
     failed = ghost_memory(w, &world->view);
     if (!failed)
         failed = add_agents(w, world, &need);

@@ -44,6 +44,12 @@ enum sim_protocol_reach {
     PROTOCOL_REACH_RETENTION_ENDED,
     PROTOCOL_REACH_DIRECT_LOAD,
     PROTOCOL_REACH_DIRECT_LOAD_CHANGED,
+    PROTOCOL_REACH_DIRECT_ALLOC,
+    PROTOCOL_REACH_SLOT_REREAD,
+    PROTOCOL_REACH_TICKET_ABANDONED,
+    PROTOCOL_REACH_LATE_BIND,
+    PROTOCOL_REACH_LATE_WRITE,
+    PROTOCOL_REACH_GIVEN_UP,
     PROTOCOL_REACH_COUNT,
 };
 
@@ -116,6 +122,16 @@ static inline uint32_t sim_protocol_owner(const struct sim_protocol_world *p, ui
 const struct sim_request *sim_protocol_request(const struct sim_world *w, uint32_t tag);
 /* The tag of `octets` octets that are all alike; 0: they are not, or none is. */
 uint32_t sim_protocol_tag(const char *at, uint32_t octets);
+/*
+ * Tickets that initiators have taken by themselves and whose slots hold a block: of this one's
+ * partition. And all that are not bound, those that wait for one too.
+ */
+struct sim_tickets {
+    uint32_t with_block, unbound;
+};
+struct sim_tickets sim_protocol_tickets(const struct sim_world *w, uint32_t initiator);
+/* May such a ticket be abandoned some time? It has a connection, and the Ticket Timeout. */
+bool sim_protocol_may_time_out(const struct sim_world *w, uint32_t initiator);
 /* The block `at` lies in, or RING_NO_BLOCK. */
 uint32_t sim_protocol_block(const struct sim_protocol_world *p, const char *at);
 /* The block whose word of pins `at` lies in, or RING_NO_BLOCK. */

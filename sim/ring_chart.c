@@ -20,12 +20,14 @@ static void value_of(const struct lanes *lanes, uint32_t lane, char *out, size_t
 {
     const struct sim_ring_world *ring = sim_ring_of(lanes->w);
     if (lane == lanes->head || lane == lanes->tail) {
-        uint64_t value = sim_ring_counter_value(lane == lanes->head ? ring->head : ring->tail);
+        uint64_t value =
+            sim_ring_counter_value(lane == lanes->head ? ring->rings[0].head : ring->rings[0].tail);
         snprintf(out, size, "%u", (uint32_t)(value >> 32));
     } else if (lane >= lanes->entries) {
         sim_ring_describe_entry(lanes->w, lane - lanes->entries, out, size);
     } else {
-        sim_ring_describe_slot(lanes->w, lane - lanes->slots, out, size);
+        sim_ring_describe_slot(lanes->w, ring->rings[0].slots + 16u * (lane - lanes->slots), out,
+                               size);
     }
 }
 
@@ -48,7 +50,7 @@ static void add_lanes(struct lanes *lanes)
     lanes->head = add_lane(lanes, CHART_MEMORY, "Head");
     lanes->tail = add_lane(lanes, CHART_MEMORY, "Tail");
     lanes->slots = lanes->chart->lanes_count;
-    lanes->slot_lanes = ring->slot_count <= MAX_PLACES ? ring->slot_count : 0;
+    lanes->slot_lanes = ring->rings[0].slot_count <= MAX_PLACES ? ring->rings[0].slot_count : 0;
     for (uint32_t i = 0; i < lanes->slot_lanes; i++) {
         snprintf(name, sizeof name, "slot %u", i);
         add_lane(lanes, CHART_MEMORY, name);
@@ -68,12 +70,12 @@ static uint32_t lane_of(const struct lanes *lanes, const char *at)
 {
     const struct sim_ring_world *ring = sim_ring_of(lanes->w);
     const char *element;
-    if (at == ring->head)
+    if (at == ring->rings[0].head)
         return lanes->head;
-    if (at == ring->tail)
+    if (at == ring->rings[0].tail)
         return lanes->tail;
     if (lanes->slot_lanes && (element = sim_ring_slot_at(ring, at)))
-        return lanes->slots + (uint32_t)(element - ring->slots) / 16;
+        return lanes->slots + (uint32_t)(element - ring->rings[0].slots) / 16;
     if (lanes->entry_lanes && (element = sim_ring_entry_at(ring, at)))
         return lanes->entries + (uint32_t)(element - ring->table) / 16;
     return UINT32_MAX;

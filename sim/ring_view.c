@@ -97,7 +97,28 @@ static const char *element_at(const char *base, uint32_t count, const char *at)
 
 const char *sim_ring_slot_at(const struct sim_ring_world *ring, const char *at)
 {
-    return element_at(ring->slots, ring->slot_count, at);
+    const char *slot = NULL;
+    for (uint32_t i = 0; i < ring->rings_count && !slot; i++)
+        slot = element_at(ring->rings[i].slots, ring->rings[i].slot_count, at);
+    return slot;
+}
+
+const struct sim_ring_memory *sim_ring_memory_at(const struct sim_ring_world *ring, const char *at)
+{
+    for (uint32_t i = 0; i < ring->rings_count; i++) {
+        const struct sim_ring_memory *it = &ring->rings[i];
+        if (at == it->head || at == it->tail || element_at(it->slots, it->slot_count, at))
+            return it;
+    }
+    return NULL;
+}
+
+const struct sim_ring_memory *sim_ring_of_block(const struct sim_ring_world *ring, uint32_t index)
+{
+    uint32_t i = 0;
+    while (index - ring->rings[i].first_block >= ring->rings[i].block_count)
+        i++;
+    return &ring->rings[i];
 }
 
 const char *sim_ring_entry_at(const struct sim_ring_world *ring, const char *at)
@@ -119,10 +140,9 @@ void sim_ring_describe_offset(const struct sim_ring_world *ring, uint64_t offset
         snprintf(out, size, "block %u", ring->first_block + index);
 }
 
-void sim_ring_describe_slot(const struct sim_world *w, uint32_t number, char *out, size_t size)
+void sim_ring_describe_slot(const struct sim_world *w, const char *slot, char *out, size_t size)
 {
     const struct sim_ring_world *ring = sim_ring_of(w);
-    const char *slot = ring->slots + 16u * number;
     char block[32];
     sim_ring_describe_offset(ring, sim_ring_offset(ring, slot), block, sizeof block);
     snprintf(out, size, "%u: %s", sim_ring_sequence(slot),
@@ -144,8 +164,12 @@ void sim_ring_describe_place(const struct sim_world *w, const struct sim_access 
     const char *at = access->at, *element;
     char image[16] = {0};
     snprintf(value, size, "%#llx", (unsigned long long)access->value);
-    if (at == ring->head || at == ring->tail) {
-        snprintf(place, size, at == ring->head ? "Head" : "Tail");
+    const struct sim_ring_memory *memory = sim_ring_memory_at(ring, at);
+    int of = memory && memory->owner ? snprintf(place, size, "%s's ", memory->owner) : 0;
+    char *rest = place + of;
+    size_t room = size - (size_t)of;
+    if (memory && (at == memory->head || at == memory->tail)) {
+        snprintf(rest, room, at == memory->head ? "Head" : "Tail");
         snprintf(value, size, "ticket %u", (uint32_t)(access->value >> 32));
         return;
     }
@@ -153,7 +177,7 @@ void sim_ring_describe_place(const struct sim_world *w, const struct sim_access 
     if (!is_slot)
         element = sim_ring_entry_at(ring, at);
     uint32_t field = (uint32_t)(at - element);
-    uint32_t number = (uint32_t)(element - (is_slot ? ring->slots : ring->table)) / 16;
+    uint32_t number = (uint32_t)(element - (is_slot ? memory->slots : ring->table)) / 16;
     memcpy(image + field, &access->value, access->octets);
     static const char *const slot_fields[] = {"Sequence", "Reserved", "Block Offset",
                                               "Block Offset (2nd half)"};
@@ -162,7 +186,7 @@ void sim_ring_describe_place(const struct sim_world *w, const struct sim_access 
     const char *name = (is_slot ? slot_fields : entry_fields)[field / 4];
     if (field == 0 && access->octets == 8)
         name = is_slot ? "Sequence, Reserved" : "Flags, Generation, Data Length";
-    snprintf(place, size, "%s %u %s", is_slot ? "slot" : "entry", number, name);
+    snprintf(rest, room, "%s %u %s", is_slot ? "slot" : "entry", number, name);
     if (field == 0 && is_slot)
         snprintf(value, size, "%u", sim_ring_sequence(image));
     else if (field == 0)

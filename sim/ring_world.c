@@ -209,20 +209,23 @@ static int build_memory(struct sim_world *w, struct ring_world *world)
 {
     const struct sim_scenario *s = w->scenario;
     struct sim_ring_world *view = &world->view;
-    view->slot_count = s->slots;
+    struct sim_ring_memory *ring = &view->rings[0];
+    view->rings_count = 1;
+    ring->slot_count = s->slots;
+    ring->block_count = s->blocks;
     view->block_count = s->blocks;
     view->first_block = s->first_block;
     view->block_size = s->block_size;
     view->addr_le = s->addr_le;
     view->unmasked = s->counters == SIM_COUNTERS_UNMASKED;
     view->entry_count = s->ring.handles * s->ring.allocators_count;
-    view->head = sim_region_new(&w->arena, "Head", 8, 0);
-    view->tail = sim_region_new(&w->arena, "Tail", 8, 0);
-    view->slots = sim_region_new(&w->arena, "ring slots", 16u * (size_t)s->slots, 0);
+    ring->head = sim_region_new(&w->arena, "Head", 8, 0);
+    ring->tail = sim_region_new(&w->arena, "Tail", 8, 0);
+    ring->slots = sim_region_new(&w->arena, "ring slots", 16u * (size_t)s->slots, 0);
     view->ghost =
         sim_segment_new(&w->arena, "ghost records",
                         sizeof *view->ghost + s->blocks * sizeof view->ghost->blocks[0], SIM_STATE);
-    if (!view->head || !view->tail || !view->slots || !view->ghost)
+    if (!ring->head || !ring->tail || !ring->slots || !view->ghost)
         return -ENOMEM;
     if (view->entry_count == 0)
         return 0;
@@ -243,8 +246,9 @@ static int fill_ring(const struct sim_scenario *s, struct ring_world *world)
     uint64_t offsets[SIM_RING_MAX_BLOCKS];
     for (uint32_t i = 0; i < s->blocks; i++)
         offsets[i] = sim_ring_offset_of(&world->view, i);
-    return kbtp_ring_init(&direct, &world->pool.ring, &config, (void *)world->view.slots,
-                          (void *)world->view.head, (void *)world->view.tail, offsets);
+    return kbtp_ring_init(&direct, &world->pool.ring, &config, (void *)world->view.rings[0].slots,
+                          (void *)world->view.rings[0].head, (void *)world->view.rings[0].tail,
+                          offsets);
 }
 
 static int fill_table(const struct sim_scenario *s, struct ring_world *world)

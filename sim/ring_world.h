@@ -64,11 +64,21 @@ struct sim_ring_ghost {
 
 #pragma GCC diagnostic pop
 
-struct sim_ring_world {
-    char *slots; /* 16 octets each: Sequence 4, Reserved 4, Block Offset 8 */
-    uint32_t slot_count;
+/* One free-block ring, and the blocks it lists when they are free: from first_block on. */
+struct sim_ring_memory {
+    char *slots;       /* 16 octets each: Sequence 4, Reserved 4, Block Offset 8 */
     char *head, *tail; /* 8 octets each, host order */
-    char *table;       /* 16 octets an entry, or NULL */
+    const char *owner; /* whose partition it is; NULL: all share it */
+    uint32_t slot_count;
+    uint32_t first_block, block_count; /* an index, below those of the world */
+};
+
+#define SIM_MAX_RINGS (1u + SIM_MAX_INITIATORS)
+
+struct sim_ring_world {
+    struct sim_ring_memory rings[SIM_MAX_RINGS]; /* the shared one comes first */
+    uint32_t rings_count;
+    char *table; /* 16 octets an entry, or NULL */
     uint32_t entry_count;
     struct sim_ring_ghost *ghost;
     struct sim_ring_entry *entries;
@@ -101,6 +111,10 @@ uint64_t sim_ring_offset_of(const struct sim_ring_world *ring, uint32_t index);
 uint32_t sim_ring_block_at(const struct sim_ring_world *ring, uint64_t block_offset);
 /* The Data Length an allocation stores with block `index`. */
 uint32_t sim_ring_length(const struct sim_ring_world *ring, uint32_t index);
+/* The ring with the slot or counter that `at` lies in, or NULL. */
+const struct sim_ring_memory *sim_ring_memory_at(const struct sim_ring_world *ring, const char *at);
+/* The ring that lists block `index` when it is free. */
+const struct sim_ring_memory *sim_ring_of_block(const struct sim_ring_world *ring, uint32_t index);
 /* The slot or table entry that `at` lies in, or NULL. */
 const char *sim_ring_slot_at(const struct sim_ring_world *ring, const char *at);
 const char *sim_ring_entry_at(const struct sim_ring_world *ring, const char *at);
@@ -112,7 +126,7 @@ void sim_ring_describe_offset(const struct sim_ring_world *ring, uint64_t offset
 void sim_ring_describe_place(const struct sim_world *w, const struct sim_access *access,
                              char *place, char *value, size_t size);
 /* What a slot or entry shows, for charts: "4: 101", "gen 3 VALID". */
-void sim_ring_describe_slot(const struct sim_world *w, uint32_t number, char *out, size_t size);
+void sim_ring_describe_slot(const struct sim_world *w, const char *slot, char *out, size_t size);
 void sim_ring_describe_entry(const struct sim_world *w, uint32_t number, char *out, size_t size);
 
 extern const char *const sim_ring_reach_names[RING_REACH_COUNT];

@@ -24,7 +24,7 @@ enum sim_free_completes { SIM_FREE_COMPLETES_DEFERRED, SIM_FREE_COMPLETES_WRITTE
 #define SIM_MAX_BLOCKS 64u
 #define SIM_MAX_HANDLES 64u /* of an allocator or a session */
 #define SIM_MAX_NAME 15u
-#define SIM_MAX_MUST_REACH 32u
+#define SIM_MAX_MUST_REACH 64u
 #define SIM_ENVIRONMENT_NAME "fault" /* of the agent whose steps are faults */
 
 /* How the machine behaves; the command line can override each. */
@@ -119,7 +119,7 @@ struct sim_request {
     bool inline_data;    /* STORE, ALLOC_STORE: with the request; else by RDMA Read */
     bool seal;           /* STORE, ALLOC_STORE */
     bool allow_unsealed; /* LOAD */
-    bool direct;         /* LOAD: by the initiator's own RDMA Reads */
+    bool direct;         /* LOAD, ALLOC_STORE: by the initiator itself (draft: Direct Modes) */
     bool invalidate;     /* LOAD, and STORE and ALLOC_STORE without inline_data */
     bool release;        /* GOODBYE */
 };
@@ -149,6 +149,8 @@ struct sim_protocol_part {
     uint32_t stops;      /* initiators that may stop for good: 0 to SIM_MAX_STOPS */
     bool connected;      /* all sessions are there at the start */
     bool retention_ends; /* a session without a connection may be released at any time */
+    bool
+        ticket_timeout; /* a ticket that is not bound may be abandoned, and given up, at any time */
     struct sim_worker *workers;
     unsigned workers_count; /* 1 to SIM_MAX_WORKERS */
     struct sim_initiator *initiators;

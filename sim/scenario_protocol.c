@@ -31,6 +31,7 @@ static bool read_numbers(const struct sim_text *text, const struct sim_raw_scena
     struct sim_protocol_part *p = &s->protocol;
     p->connected = sim_choice(raw->connected, true);
     p->retention_ends = sim_choice(raw->retention_ends, false);
+    p->ticket_timeout = sim_choice(raw->ticket_timeout, false);
     return sim_read_number(text, "handles", raw->handles, 0, 1, SIM_MAX_HANDLES, &p->handles) &&
            sim_read_number(text, "credits", raw->credits, 2, 1, SIM_MAX_CREDITS, &p->credits) &&
            sim_read_number(text, "max_inline", raw->max_inline, (uint32_t)s->block_size, 0,

@@ -59,7 +59,7 @@ static bool check_keys(const struct reader *r)
         {"inline", raw->inline_data != NULL, STORES},
         {"seal", raw->seal != NULL, STORES},
         {"allow_unsealed", raw->allow_unsealed != NULL, OP(LOAD)},
-        {"direct", raw->direct != NULL, OP(LOAD)},
+        {"direct", raw->direct != NULL, OP(LOAD) | OP(ALLOC_STORE)},
         {"invalidate", raw->invalidate != NULL, WITH_DATA},
         {"release", raw->release != NULL, OP(GOODBYE)},
         {"generation", raw->generation != NULL, WITH_HANDLE},
@@ -153,8 +153,13 @@ static bool read_data(const struct reader *r)
                         request->length, most);
     if (request->direct && (request->invalidate || request->allow_unsealed))
         return complain(r, request->invalidate ? "invalidate" : "allow_unsealed",
-                        "a direct load sends no request that could say so, remove it or direct");
-    if (request->direct && r->raw->handle != NULL && strcmp(r->raw->handle, "outside") == 0)
+                        "what is direct sends no request that could say so, remove it or direct");
+    if (request->direct && (request->inline_data || request->seal))
+        return complain(r, request->seal ? "seal" : "inline",
+                        "a direct allocation sends a BIND, which cannot say so, remove it or "
+                        "direct");
+    if (request->direct && request->op == SIM_REQUEST_LOAD && r->raw->handle != NULL &&
+        strcmp(r->raw->handle, "outside") == 0)
         return complain(r, "handle", "a direct load reads the table only, name a handle in it");
     if (request->inline_data && request->invalidate)
         return complain(r, "invalidate",
@@ -194,7 +199,7 @@ static bool read_after(const struct reader *r)
 
 /* ---- what may come of it ----------------------------------------------------------------- */
 
-#define LAST_STATUS KBTP_STATUS_INTERNAL /* TICKET_ABANDONED is for BIND alone */
+#define LAST_STATUS KBTP_STATUS_TICKET_ABANDONED
 
 static const char *expected_name(uint32_t status)
 {
@@ -215,7 +220,7 @@ static uint32_t expected_status(const char *name)
 
 static bool complain_of_status(const struct reader *r, unsigned i)
 {
-    char names[160] = "";
+    char names[192] = "";
     for (uint32_t status = 0; status <= SIM_STATUS_LOST; status++)
         if (expected_name(status) != NULL)
             sim_list_add(names, sizeof names, expected_name(status));

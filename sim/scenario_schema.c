@@ -154,6 +154,7 @@ static const cyaml_schema_field_t protocol_fields[] = {
     STRING(sim_raw_scenario, stops, OPTIONAL),
     CHOICE(sim_raw_scenario, connected, booleans),
     CHOICE(sim_raw_scenario, retention_ends, booleans),
+    CHOICE(sim_raw_scenario, ticket_timeout, booleans),
     LAST_FIELDS,
 };
 const cyaml_schema_value_t sim_protocol_schema = {

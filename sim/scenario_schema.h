@@ -12,7 +12,7 @@
 struct cyaml_schema_value;
 extern const struct cyaml_schema_value sim_ring_schema, sim_protocol_schema;
 
-#define SIM_MAX_EXPECT 12u /* entries of `expect` */
+#define SIM_MAX_EXPECT 13u /* entries of `expect` */
 
 /* NULL: the key is not there. The members have the names of the keys. */
 struct sim_raw_allocator {
@@ -88,6 +88,7 @@ struct sim_raw_scenario {
     char *stops;
     int *connected;
     int *retention_ends;
+    int *ticket_timeout;
     struct sim_raw_named *workers;
     unsigned workers_count;
     struct sim_raw_initiator *initiators;

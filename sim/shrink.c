@@ -49,12 +49,10 @@ static bool make_poll(struct shrink *shrink, struct sim_step step)
     struct sim_world *w = shrink->w;
     const struct sim_agent *agent = &w->agents[step.agent];
     while (shrink->made_count < shrink->capacity) {
-        struct sim_step next[SIM_MAX_STEPS];
         if (!make_step(shrink, &step) || w->effect)
             return true;
-        if (agent->ops->at_rest(agent) || agent->ops->enabled(agent, next) == 0)
+        if (agent->ops->at_rest(agent) || !sim_next_of_its_own(agent, &step))
             return false;
-        step = next[0];
     }
     return true;
 }

@@ -61,6 +61,18 @@ bool sim_world_is_enabled(const struct sim_world *w, const struct sim_step *step
     return false;
 }
 
+bool sim_next_of_its_own(const struct sim_agent *agent, struct sim_step *step)
+{
+    struct sim_step steps[SIM_MAX_STEPS];
+    uint32_t count = agent->ops->enabled(agent, steps);
+    for (uint32_t i = 0; i < count; i++)
+        if (!sim_step_is_environment(&steps[i])) {
+            *step = steps[i];
+            return true;
+        }
+    return false;
+}
+
 /* Does this step, and what its agent does up to the end of its poll, change anything? */
 static bool step_has_effect(struct sim_world *w, struct sim_step step)
 {
@@ -68,10 +80,8 @@ static bool step_has_effect(struct sim_world *w, struct sim_step step)
     for (;;) {
         if (!sim_world_step(w, &step) || w->effect)
             return true;
-        struct sim_step next[SIM_MAX_STEPS];
-        if (agent->ops->at_rest(agent) || agent->ops->enabled(agent, next) == 0)
+        if (agent->ops->at_rest(agent) || !sim_next_of_its_own(agent, &step))
             return false;
-        step = next[0]; /* memory stands still, so the order of pieces makes no difference */
     }
 }
 

@@ -20,7 +20,7 @@
 #define SIM_MAX_AGENTS 24u
 #define SIM_MAX_STEPS 2048u /* enabled in one state: ring_world.c, rnic.c show that it suffices */
 #define SIM_MAX_CHECKERS 32u
-#define SIM_MAX_REACH 32u
+#define SIM_MAX_REACH 64u
 #define SIM_MAX_FOOTPRINT 32u
 #define SIM_MAX_PRIVATE 32768u /* octets of an agent's private state */
 
@@ -312,6 +312,9 @@ bool sim_world_is_enabled(const struct sim_world *w, const struct sim_step *step
  * open requests (`stuck`) and asks the checkers.
  */
 bool sim_world_quiescent(struct sim_world *w);
+/* A step of an agent that is no timer's and no fault's; false: it has none. Where memory stands
+ * still the order of the pieces of a DMA makes no difference, and any of them will do. */
+bool sim_next_of_its_own(const struct sim_agent *agent, struct sim_step *step);
 void sim_world_judge_quiescent(struct sim_world *w);
 
 /* For agents, kinds of worlds and checkers. */

@@ -15,10 +15,11 @@
 static bool is_taken_by(const struct sim_world *w, uint32_t agent, uint32_t block)
 {
     const struct sim_ring_world *ring = sim_ring_of(w);
-    for (uint32_t i = 0; i < ring->slot_count; i++) {
+    const struct sim_ring_memory *memory = sim_ring_of_block(ring, block);
+    for (uint32_t i = 0; i < memory->slot_count; i++) {
         char slot[16] = {0};
         uint64_t waiting[MOST_WAITING];
-        const char *at = ring->slots + 16u * i + 8;
+        const char *at = memory->slots + 16u * i + 8;
         uint32_t count = sim_cpu_waiting(&w->agents[agent], at, waiting, MOST_WAITING);
         memcpy(slot + 8, at, 8);
         for (uint32_t j = 0; j < count; j++) {
@@ -27,6 +28,19 @@ static bool is_taken_by(const struct sim_world *w, uint32_t agent, uint32_t bloc
                 return true;
             memcpy(slot + 8, &waiting[j], 8);
         }
+    }
+    return false;
+}
+
+/* Then the initiator whose ticket it is may write the block (draft: Direct Modes). */
+static bool is_in_slot_of_taken_ticket(const struct sim_ring_world *ring, uint32_t block)
+{
+    const struct sim_ring_memory *memory = sim_ring_of_block(ring, block);
+    uint32_t head = (uint32_t)(sim_ring_counter_value(memory->head) >> 32);
+    for (uint32_t i = 0; memory->owner && i < memory->slot_count; i++) {
+        const char *slot = memory->slots + 16u * i;
+        if (sim_ring_block_at(ring, sim_ring_offset(ring, slot)) == block)
+            return head - sim_ring_sequence(slot) - 1 <= INT32_MAX;
     }
     return false;
 }
@@ -48,6 +62,13 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
     if (index == RING_NO_BLOCK)
         return;
     const struct sim_ring_block *block = &p->ring.ghost->blocks[index];
+    if (w->agents[write->agent].rnic && block->place != RING_HELD) {
+        if (!is_in_slot_of_taken_ticket(&p->ring, index))
+            sim_violate(w, sim_check_block_quiet.property,
+                        "an RDMA Write reaches block %u, which %s", p->ring.first_block + index,
+                        block->place == RING_IN_RING ? "nobody has taken" : "is not being stored");
+        return;
+    }
     if (block->place == RING_HELD || is_taken_by(w, write->agent, index))
         return;
     if (block->place == RING_FREEING && sim_protocol_clears(w) && is_zero(write))

@@ -11,14 +11,24 @@ static void complain(struct sim_world *w, uint32_t agent, const struct sim_told 
                 what);
 }
 
+static bool holds_data(const struct sim_world *w, const char *entry, uint32_t tag)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    uint32_t block = sim_ring_block_at(&p->ring, sim_ring_offset(&p->ring, entry));
+    return block != RING_NO_BLOCK && sim_protocol_tag(p->blocks + block * p->ring.block_size,
+                                                      sim_ring_entry_length(entry)) == tag;
+}
+
 static void check_bound(struct sim_world *w, uint32_t agent, const struct sim_told *told,
-                        const char *entry, const struct sim_request *request)
+                        const char *entry, const struct sim_request *request, uint32_t tag)
 {
     const struct sim_header *header = told->header;
     if (!sim_ring_entry_is_valid(entry) || sim_ring_entry_generation(entry) != header->generation ||
         sim_ring_offset(sim_ring_of(w), entry) != header->block_offset ||
         sim_ring_entry_length(entry) != request->length || header->data_length != request->length)
         complain(w, agent, told, "the entry shows what was stored");
+    else if (request->length != 0 && !holds_data(w, entry, tag))
+        complain(w, agent, told, "the block holds what was stored");
     else if (request->seal != sim_ring_entry_is_sealed(entry))
         complain(w, agent, told, "the entry is sealed as it was asked");
 }
@@ -33,7 +43,7 @@ static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t 
     const struct sim_request *request = sim_protocol_request(w, (uint32_t)tag);
     const char *entry = sim_ring_of(w)->table + 16u * told->open->entry;
     if (request->op == SIM_REQUEST_ALLOC_STORE || request->op == SIM_REQUEST_STORE)
-        check_bound(w, agent, told, entry, request);
+        check_bound(w, agent, told, entry, request, (uint32_t)tag);
     else if (request->op == SIM_REQUEST_FREE &&
              (sim_ring_entry_is_valid(entry) ||
               sim_ring_entry_generation(entry) != told->header->generation))

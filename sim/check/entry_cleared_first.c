@@ -6,7 +6,7 @@
 static void wrote(struct sim_world *w, const struct sim_write *write)
 {
     const struct sim_ring_world *ring = sim_ring_of(w);
-    if (write->at != ring->tail)
+    if (write->at != ring->rings[0].tail)
         return;
     for (uint32_t i = 0; i < ring->entry_count; i++) {
         const struct sim_ring_entry *entry = &ring->entries[i];

@@ -10,7 +10,9 @@ static bool is_asked_for(const struct sim_protocol_world *p, uint32_t number, ui
     if ((ghost->releasing || ghost->expired) && opcode == KBTP_OP_FREE)
         return true;
     for (uint32_t i = 0; i < ghost->open_count; i++)
-        if (ghost->open[i].entry == number && ghost->open[i].opcode == opcode)
+        if (ghost->open[i].entry == number &&
+            (ghost->open[i].opcode == opcode ||
+             (opcode == KBTP_OP_ALLOC_STORE && ghost->open[i].opcode == KBTP_OP_BIND)))
             return true;
     return false;
 }

@@ -14,21 +14,22 @@ static void lost(struct sim_world *w, uint32_t slot, const char *what)
 static void quiescent(struct sim_world *w)
 {
     const struct sim_ring_world *ring = sim_ring_of(w);
+    const struct sim_ring_memory *memory = &ring->rings[0]; /* these worlds have one */
     if (ring->ghost->crashed)
         return; /* what a dead allocation held is lost: I-04 */
-    uint32_t head = (uint32_t)(sim_ring_counter_value(ring->head) >> 32);
-    uint32_t tail = (uint32_t)(sim_ring_counter_value(ring->tail) >> 32);
+    uint32_t head = (uint32_t)(sim_ring_counter_value(memory->head) >> 32);
+    uint32_t tail = (uint32_t)(sim_ring_counter_value(memory->tail) >> 32);
     if (tail - head != ring->block_count)
         sim_violate(w, sim_check_ring_whole.property,
                     "everything is freed, yet Tail is %u tickets ahead of Head, not %u",
                     tail - head, ring->block_count);
     bool seen[SIM_RING_MAX_BLOCKS] = {false};
-    for (uint32_t i = 0; i < ring->slot_count; i++) {
-        uint32_t ticket = head + i, slot_number = ticket % ring->slot_count;
-        const char *slot = ring->slots + 16u * slot_number;
+    for (uint32_t i = 0; i < memory->slot_count; i++) {
+        uint32_t ticket = head + i, slot_number = ticket % memory->slot_count;
+        const char *slot = memory->slots + 16u * slot_number;
         uint64_t offset = sim_ring_offset(ring, slot);
         if (i >= ring->block_count) {
-            if (sim_ring_sequence(slot) != ticket - ring->slot_count || offset != UINT64_MAX)
+            if (sim_ring_sequence(slot) != ticket - memory->slot_count || offset != UINT64_MAX)
                 lost(w, slot_number, "the empty mark");
             continue;
         }

@@ -8,12 +8,13 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
     const char *slot = sim_ring_slot_at(ring, write->at);
     if (!slot || write->at != slot)
         return;
+    const struct sim_ring_memory *memory = sim_ring_memory_at(ring, slot);
     uint32_t old = sim_ring_sequence(write->old), new = sim_ring_sequence(slot);
-    if (write->octets != 4 || new != old + ring->slot_count)
+    if (write->octets != 4 || new != old + memory->slot_count)
         sim_violate(w, sim_check_sequence_in_order.property,
                     "%s gives slot %u Sequence %u after %u: ticket %u is passed over",
-                    w->agents[write->agent].name, (uint32_t)(slot - ring->slots) / 16, new, old,
-                    old + ring->slot_count);
+                    w->agents[write->agent].name, (uint32_t)(slot - memory->slots) / 16, new, old,
+                    old + memory->slot_count);
 }
 
 const struct sim_checker sim_check_sequence_in_order = {

@@ -16,7 +16,7 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
         sim_violate(w, sim_check_slot_not_overwritten.property,
                     "%s writes block %u into slot %u, whose block was not consumed",
                     w->agents[write->agent].name, ring->first_block + index,
-                    (uint32_t)(slot - ring->slots) / 16);
+                    (uint32_t)(slot - sim_ring_memory_at(ring, slot)->slots) / 16);
 }
 
 const struct sim_checker sim_check_slot_not_overwritten = {

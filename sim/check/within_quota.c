@@ -26,8 +26,11 @@ static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t 
     (void)tag;
     if (event != PROTOCOL_COMPLETED || told->header->status != KBTP_STATUS_NO_SPACE)
         return;
+    if (sim_protocol_may_time_out(w, told->initiator))
+        return; /* a ticket may have been reclaimed since that was found */
     const struct sim_initiator *s = &w->scenario->protocol.initiators[told->initiator];
-    if (p->wire[told->initiator]->bound < s->quota)
+    uint32_t taken = sim_protocol_tickets(w, told->initiator).unbound;
+    if (p->wire[told->initiator]->bound + taken < s->quota)
         sim_violate(w, sim_check_within_quota.property,
                     "%s tells %s NO_SPACE, though of its quota, %u, only %u %s bound",
                     w->agents[agent].name, s->name, s->quota, p->wire[told->initiator]->bound,

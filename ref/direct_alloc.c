@@ -42,7 +42,7 @@ static uint32_t looks_until_given_up(const struct kbtp_initiator *i)
 /* It is not needed where tickets wait for ever. */
 static int arm_give_up(struct kbtp_initiator *i, const struct kbtp_cpu *cpu)
 {
-    if (i->give_up_armed || i->target.ticket_timeout_ms == UINT32_MAX)
+    if (i->give_up_armed || i->patient || i->target.ticket_timeout_ms == UINT32_MAX)
         return 0;
     uint64_t half = UINT64_C(500000) * i->target.ticket_timeout_ms;
     uint64_t delay = half / looks_until_given_up(i);

@@ -72,7 +72,8 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
                                  .unmasked = config->unmasked,
                                  .reread_ns = config->reread_ns,
                                  .give_up_looks = config->give_up_looks,
-                                 .unchecked = config->unchecked};
+                                 .unchecked = config->unchecked,
+                                 .patient = config->patient};
     if (wants_direct(config))
         i->direct = (struct kbtp_direct *)(i->pending + config->depth);
     memcpy(i->initiator_id, config->initiator_id, sizeof i->initiator_id);

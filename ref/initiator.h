@@ -32,6 +32,7 @@ struct kbtp_initiator_config {
     uint32_t max_inline; /* octets of inline data that will ever be sent */
     uint16_t features;   /* to request: KBTP_FEATURE_DIRECT_LOAD, _DIRECT_ALLOC */
     bool unchecked;      /* for testers: sends what a good initiator would not */
+    bool patient;        /* for testers: waits for blocks of its own, however long that takes */
     bool unmasked;       /* the target's counters are in the InfiniBand form (I-38): agreed upon */
     /* DIRECT_ALLOC: how long to wait before a slot that had no block yet is read again (0: 20 us).
      * This and giving up need the device's timers 0 and 1. */

@@ -36,7 +36,8 @@ struct kbtp_initiator {
     uint32_t outstanding;
     uint32_t usage; /* ALLOC_STOREs not known to have failed or to be freed */
     uint32_t max_inline;
-    uint16_t unchecked;
+    uint8_t unchecked;
+    uint8_t patient;
     uint16_t drained;
     uint16_t requested; /* features */
     uint16_t features;  /* requested, granted, and of use */

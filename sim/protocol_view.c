@@ -70,16 +70,14 @@ static const struct sim_ring_memory *ring_of(const struct sim_world *w, uint32_t
     return NULL;
 }
 
-struct sim_tickets sim_protocol_tickets(const struct sim_world *w, uint32_t initiator)
+struct sim_tickets sim_protocol_tickets_before(const struct sim_world *w, uint32_t initiator,
+                                               uint32_t ticket)
 {
     const struct sim_ring_memory *memory = ring_of(w, initiator);
     struct sim_tickets tickets = {0};
-    if (!memory)
-        return tickets;
-    uint32_t head = (uint32_t)(sim_ring_counter_value(memory->head) >> 32);
-    for (uint32_t i = 1; i <= memory->slot_count; i++) {
-        const char *slot = memory->slots + 16u * ((head - i) % memory->slot_count);
-        uint32_t behind = sim_ring_sequence(slot) - (head - i);
+    for (uint32_t i = 1; memory && i <= memory->slot_count; i++) {
+        const char *slot = memory->slots + 16u * ((ticket - i) % memory->slot_count);
+        uint32_t behind = sim_ring_sequence(slot) - (ticket - i);
         bool holds = behind == 0 && sim_ring_offset(sim_ring_of(w), slot) != UINT64_MAX;
         tickets.with_block += holds;
         tickets.unbound += holds || behind > INT32_MAX;
@@ -87,13 +85,34 @@ struct sim_tickets sim_protocol_tickets(const struct sim_world *w, uint32_t init
     return tickets;
 }
 
-bool sim_protocol_may_time_out(const struct sim_world *w, uint32_t initiator)
+struct sim_tickets sim_protocol_tickets(const struct sim_world *w, uint32_t initiator)
+{
+    const struct sim_ring_memory *memory = ring_of(w, initiator);
+    uint32_t head = memory ? (uint32_t)(sim_ring_counter_value(memory->head) >> 32) : 0;
+    return sim_protocol_tickets_before(w, initiator, head);
+}
+
+static enum kbtp_session_state state_of(const struct kbtp_session *session)
+{
+    struct mem direct = {.sim = NULL};
+    return kbtp_session_state_in(mem_load64(&direct, &session->state));
+}
+
+bool sim_protocol_is_parted(const struct sim_world *w, uint32_t initiator, uint32_t *oldest_ticket)
 {
     struct mem direct = {.sim = NULL};
     const struct kbtp_session *session =
         &protocol_world_of(w)->target->sessions.sessions[initiator];
+    enum kbtp_session_state state = state_of(session);
+    *oldest_ticket = (uint32_t)mem_load64(&direct, &session->oldest_ticket);
+    return state == KBTP_SESSION_FREE || state == KBTP_SESSION_RETAINED;
+}
+
+bool sim_protocol_may_time_out(const struct sim_world *w, uint32_t initiator)
+{
     return w->scenario->protocol.ticket_timeout &&
-           kbtp_session_state_in(mem_load64(&direct, &session->state)) == KBTP_SESSION_ACTIVE;
+           state_of(&protocol_world_of(w)->target->sessions.sessions[initiator]) ==
+               KBTP_SESSION_ACTIVE;
 }
 
 bool sim_protocol_usage(const struct sim_world *w, uint32_t initiator, uint32_t *usage)

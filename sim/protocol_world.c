@@ -34,8 +34,9 @@ static bool a_timer_helps(const struct sim_world *w, uint32_t initiator)
 {
     const struct protocol_initiator *it = protocol_initiator_of(w, initiator);
     struct sim_tickets tickets = sim_protocol_tickets(w, initiator);
-    if (kbtp_initiator_waiting(it->library) != 0 && w->scenario->protocol.ticket_timeout)
-        return true; /* it gives up some time */
+    if (kbtp_initiator_waiting(it->library) != 0 && w->scenario->protocol.ticket_timeout &&
+        (w->scenario->protocol.initiators[initiator].gives_up || tickets.unbound == 0))
+        return true; /* it gives up some time, or sees that its ticket was abandoned */
     return tickets.with_block != 0 && (kbtp_initiator_outstanding(it->library) != 0 ||
                                        sim_protocol_may_time_out(w, initiator));
 }
@@ -338,6 +339,7 @@ static struct kbtp_initiator_config library_config(const struct sim_world *w, ui
                                            .max_inline = part->max_inline,
                                            .features = features_of(&part->initiators[initiator]),
                                            .give_up_looks = 1,
+                                           .patient = !part->initiators[initiator].gives_up,
                                            .unmasked =
                                                w->scenario->counters == SIM_COUNTERS_UNMASKED,
                                            .unchecked = true};

@@ -130,8 +130,14 @@ struct sim_tickets {
     uint32_t with_block, unbound;
 };
 struct sim_tickets sim_protocol_tickets(const struct sim_world *w, uint32_t initiator);
+/* The same, but only of tickets before this one. */
+struct sim_tickets sim_protocol_tickets_before(const struct sim_world *w, uint32_t initiator,
+                                               uint32_t ticket);
 /* May such a ticket be abandoned some time? It has a connection, and the Ticket Timeout. */
 bool sim_protocol_may_time_out(const struct sim_world *w, uint32_t initiator);
+/* No connection serves it: then its session's word says which tickets the next one will look at,
+ * this one and those behind it. */
+bool sim_protocol_is_parted(const struct sim_world *w, uint32_t initiator, uint32_t *oldest_ticket);
 /* The block `at` lies in, or RING_NO_BLOCK. */
 uint32_t sim_protocol_block(const struct sim_protocol_world *p, const char *at);
 /* The block whose word of pins `at` lies in, or RING_NO_BLOCK. */

@@ -137,6 +137,7 @@ struct sim_initiator {
     uint32_t depth;         /* requests outstanding at most, 1 to credits */
     uint32_t reconnects;    /* 0 to SIM_MAX_RECONNECTS */
     uint32_t trust_domain;  /* 0 to 65535 */
+    bool gives_up;          /* with ticket_timeout: its direct allocations, at any time */
     struct sim_request *program;
     unsigned program_count; /* 1 to SIM_MAX_REQUESTS */
 };

@@ -106,6 +106,7 @@ static bool read_initiator(const struct sim_text *text, struct sim_scenario *s,
 {
     struct sim_protocol_part *p = &s->protocol;
     struct sim_initiator *to = &p->initiators[index];
+    to->gives_up = sim_choice(from->gives_up, true);
     if (!read_connections(text, p, from, index, to) ||
         !sim_read_number(text, sim_entry_path("initiators", index, "quota").text, from->quota, 0, 0,
                          SIM_MAX_BLOCKS, &to->quota) ||

@@ -136,6 +136,7 @@ static const cyaml_schema_field_t initiator_fields[] = {
     STRING(sim_raw_initiator, depth, OPTIONAL),
     STRING(sim_raw_initiator, reconnects, OPTIONAL),
     STRING(sim_raw_initiator, trust_domain, OPTIONAL),
+    CHOICE(sim_raw_initiator, gives_up, booleans),
     LIST(sim_raw_initiator, program, REQUIRED, &request_schema, 1, SIM_MAX_REQUESTS),
     CYAML_FIELD_END,
 };

@@ -49,6 +49,7 @@ struct sim_raw_initiator {
     char *depth;
     char *reconnects;
     char *trust_domain;
+    int *gives_up;
     struct sim_raw_request *program;
     unsigned program_count;
 };

@@ -17,13 +17,18 @@ static uint32_t under_way(const struct sim_world *w, uint32_t initiator)
 
 static void check_tickets(struct sim_world *w, uint32_t initiator)
 {
-    uint32_t taken = sim_protocol_tickets(w, initiator).with_block;
-    if (taken > under_way(w, initiator) && !sim_protocol_may_time_out(w, initiator))
+    uint32_t oldest;
+    bool parted = sim_protocol_is_parted(w, initiator, &oldest);
+    uint32_t lost = parted ? sim_protocol_tickets_before(w, initiator, oldest).with_block
+                           : sim_protocol_tickets(w, initiator).with_block;
+    if (!parted && (lost <= under_way(w, initiator) || sim_protocol_may_time_out(w, initiator)))
+        return;
+    if (lost != 0)
         sim_violate(w, sim_check_nothing_lost.property,
                     "nothing can change any more, but %u block%s in %s's ring %s there for tickets "
                     "that nobody has",
-                    taken, taken == 1 ? "" : "s", w->scenario->protocol.initiators[initiator].name,
-                    taken == 1 ? "is" : "are");
+                    lost, lost == 1 ? "" : "s", w->scenario->protocol.initiators[initiator].name,
+                    lost == 1 ? "is" : "are");
 }
 
 /* All that is in a ring can be had: no ticket of the past has it. */

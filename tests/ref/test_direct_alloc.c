@@ -557,7 +557,7 @@ static void another_ticket_after_the_invalidation(void)
 
 /* I-09: a ticket that waits for a block is not abandoned, however long; its time begins with the
  * block. */
-static void a_ticket_without_a_block(void)
+static void a_ticket_without_a_block_until(bool bound_in_time)
 {
     open_raw();
     for (uint32_t n = 0; n < 6; n++) {
@@ -575,8 +575,21 @@ static void a_ticket_without_a_block(void)
     CU_ASSERT_EQUAL(slot.sequence, t);
     for (uint32_t n = 0; n < LOOKS; n++)
         CU_ASSERT(look(0));
-    CU_ASSERT_EQUAL(bind(0, t, slot.block_offset, 64), KBTP_STATUS_OK);
+    if (bound_in_time) {
+        CU_ASSERT_EQUAL(bind(0, t, slot.block_offset, 64), KBTP_STATUS_OK);
+    } else { /* it was not forgotten: its block goes back */
+        CU_ASSERT(look(0));
+        move();
+        expect_free(1);
+        CU_ASSERT_EQUAL(bind(0, t, slot.block_offset, 64), KBTP_STATUS_TICKET_ABANDONED);
+    }
     close_raw();
+}
+
+static void a_ticket_without_a_block(void)
+{
+    a_ticket_without_a_block_until(true);
+    a_ticket_without_a_block_until(false);
 }
 
 /* R-QUOTA-11, I-20: a BIND that has arrived when the time is over is handled first, and then there

@@ -64,7 +64,7 @@ static void write_field(uint32_t agent, char *at, uint64_t value, unsigned octet
 
 static char *slot(uint32_t number)
 {
-    return ring->slots + 16u * number;
+    return ring->rings[0].slots + 16u * number;
 }
 
 static char *entry(uint32_t number)
@@ -167,21 +167,21 @@ static void write_counter(char *counter, uint64_t value)
 static void test_counter_by_one(void)
 {
     set_up("");
-    write_counter(ring->head, 0x0000000100000010);
+    write_counter(ring->rings[0].head, 0x0000000100000010);
     CU_ASSERT_STRING_EQUAL(objection(), "");
-    write_counter(ring->head, 0x0000000100000010); /* a ticket twice */
+    write_counter(ring->rings[0].head, 0x0000000100000010); /* a ticket twice */
     CU_ASSERT_STRING_EQUAL(objection(), "counter-by-one");
-    write_counter(ring->head, 0x0000000200000010); /* the Slot Offset stays behind */
+    write_counter(ring->rings[0].head, 0x0000000200000010); /* the Slot Offset stays behind */
     CU_ASSERT_STRING_EQUAL(objection(), "counter-by-one");
-    write_counter(ring->tail, 0x0000000400000000); /* 3 + 1, and round */
+    write_counter(ring->rings[0].tail, 0x0000000400000000); /* 3 + 1, and round */
     CU_ASSERT_STRING_EQUAL(objection(), "");
-    write_counter(ring->tail, 0x0000000600000020);
+    write_counter(ring->rings[0].tail, 0x0000000600000020);
     CU_ASSERT_STRING_EQUAL(objection(), "counter-by-one");
     tear_down();
     set_up("counters: unmasked\n");
-    write_counter(ring->head, 0x0000000100000000);
+    write_counter(ring->rings[0].head, 0x0000000100000000);
     CU_ASSERT_STRING_EQUAL(objection(), "");
-    write_counter(ring->head, 0x0000000200000010);
+    write_counter(ring->rings[0].head, 0x0000000200000010);
     CU_ASSERT_STRING_EQUAL(objection(), "counter-by-one");
     tear_down();
 }
@@ -218,7 +218,7 @@ static void test_ring_whole(void)
     CU_ASSERT_STRING_EQUAL(objection(), "ring-whole");
     place(slot(3) + 8, UINT64_MAX, 8);
     uint64_t tail = 0x0000000400000000;
-    memcpy(ring->tail, &tail, 8);
+    memcpy(ring->rings[0].tail, &tail, 8);
     sim_check_ring_whole.quiescent(w);
     CU_ASSERT_STRING_EQUAL(objection(), "ring-whole");
     tear_down();
@@ -287,10 +287,10 @@ static void test_entry_cleared_first(void)
     ring->entries[1] = (struct sim_ring_entry){.state = RING_ENTRY_FREEING, .block = 2};
     ring->ghost->blocks[2] = (struct sim_ring_block){.place = RING_FREEING, .agent = FREER};
     place(entry(1), 0x00030001, 4);
-    write_counter(ring->tail, 0x0000000400000000);
+    write_counter(ring->rings[0].tail, 0x0000000400000000);
     CU_ASSERT_STRING_EQUAL(objection(), "entry-cleared-first");
     place(entry(1), 0x00000002, 4);
-    write_counter(ring->tail, 0x0000000500000010);
+    write_counter(ring->rings[0].tail, 0x0000000500000010);
     CU_ASSERT_STRING_EQUAL(objection(), "");
     tear_down();
 }

@@ -58,7 +58,6 @@ struct asked {
 };
 
 struct client {
-    uint32_t number;
     struct pair_initiator *it;
     const struct setting *setting;
     uint64_t random;

@@ -10,6 +10,7 @@
 #include "cli/json.h"
 #include "cli/trace_file.h"
 #include "sim/kind.h"
+#include "sim/protocol_counts.h"
 #include "version.h"
 
 static const char usage[] =
@@ -20,6 +21,7 @@ static const char usage[] =
     "\n"
     "  --until N        only the first N steps, then what memory holds\n"
     "  --msc FILE.svg   also draw a message sequence chart\n"
+    "  --counters       also print what the target has counted then, as text for Prometheus\n"
     "  --json           print one JSON object\n"
     "\n"
     "exit status: 0 nothing fails, 1 a property fails, 2 bad input, 4 machine\n";
@@ -27,7 +29,7 @@ static const char usage[] =
 struct replay_options {
     uint64_t until;
     const char *msc;
-    bool json;
+    bool json, counters;
 };
 
 static bool set_until(const char *option, const char *value, void *into)
@@ -42,6 +44,12 @@ static bool set_msc(const char *option, const char *value, void *into)
     return true;
 }
 
+static bool set_counters(const char *option, const char *value, void *into)
+{
+    (void)option, (void)value;
+    return ((struct replay_options *)into)->counters = true;
+}
+
 static bool set_json(const char *option, const char *value, void *into)
 {
     (void)option, (void)value;
@@ -49,10 +57,8 @@ static bool set_json(const char *option, const char *value, void *into)
 }
 
 static const struct cli_option options[] = {
-    {"until", true, set_until},
-    {"msc", true, set_msc},
-    {"json", false, set_json},
-    {NULL, false, NULL},
+    {"until", true, set_until}, {"msc", true, set_msc}, {"counters", false, set_counters},
+    {"json", false, set_json},  {NULL, false, NULL},
 };
 
 /* A replay under way. */
@@ -140,6 +146,62 @@ static void print_text(const struct run *run)
                               : ", not the recorded one: the program has changed");
 }
 
+/* ---- counters ---------------------------------------------------------------------------- */
+
+static json_t *sample_json(const struct kbtp_sample *sample)
+{
+    json_t *all = json_object(), *labels = json_object();
+    for (uint32_t i = 0; i < sample->label_count; i++)
+        json_object_set_new(labels, sample->labels[i].name, cli_json_text(sample->labels[i].value));
+    json_object_set_new(all, "name", cli_json_text(sample->metric->name));
+    json_object_set_new(all, "labels", labels);
+    json_object_set_new(all, "value", json_integer((json_int_t)sample->value));
+    return all;
+}
+
+static json_t *counters_json(const struct run *run)
+{
+    struct sim_statistics statistics;
+    sim_kind_of(run->world->scenario)->statistics(run->world, &statistics);
+    const struct kbtp_report report = {.counters = &statistics.counters,
+                                       .gauges = &statistics.gauges};
+    struct kbtp_counters_iterator iterator = {0};
+    struct kbtp_sample sample;
+    json_t *all = json_array();
+    while (kbtp_counters_next(&report, &iterator, &sample))
+        json_array_append_new(all, sample_json(&sample));
+    return all;
+}
+
+/* False when there is no memory. */
+static bool print_counters(const struct run *run)
+{
+    struct sim_statistics statistics;
+    sim_kind_of(run->world->scenario)->statistics(run->world, &statistics);
+    const struct kbtp_report report = {.counters = &statistics.counters,
+                                       .gauges = &statistics.gauges};
+    size_t octets = kbtp_counters_text(&report, NULL, 0) + 1;
+    char *text = malloc(octets);
+    if (!text)
+        return false;
+    kbtp_counters_text(&report, text, octets);
+    printf("\n%s", text);
+    free(text);
+    return true;
+}
+
+static bool may_count(const struct run *run)
+{
+    const struct sim_kind *kind = sim_kind_of(run->world->scenario);
+    if (!run->options->counters || kind->statistics)
+        return true;
+    cli_complain("--counters: %.200s is of kind %s, where no target counts; leave it away",
+                 run->path, kind->name);
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
 static void print_json(const struct run *run)
 {
     json_t *all = json_object();
@@ -155,6 +217,8 @@ static void print_json(const struct run *run)
     json_object_set_new(all, "digest", cli_json_hex(run->replay.digest));
     json_object_set_new(all, "recorded_digest", cli_json_hex(run->trace->digest));
     json_object_set_new(all, "as_recorded", json_boolean(run->whole && as_recorded(run)));
+    if (run->options->counters)
+        json_object_set_new(all, "counters", counters_json(run));
     cli_json_print(all);
 }
 
@@ -205,12 +269,16 @@ static int tell(struct run *run)
         return CLI_ENVIRONMENT;
     if (run->options->msc && !run->options->json)
         printf("chart       %s\n", run->options->msc);
+    if (run->options->counters && !run->options->json && !print_counters(run)) {
+        cli_complain("no memory for the counters");
+        return CLI_ENVIRONMENT;
+    }
     return fails(run) ? CLI_FOUND : CLI_DONE;
 }
 
 static int replay(struct run *run)
 {
-    if (!parse_steps(run))
+    if (!may_count(run) || !parse_steps(run))
         return CLI_BAD_INPUT;
     chart_init(&run->chart);
     snprintf(run->chart.title, sizeof run->chart.title, "%s: %s", run->trace->scenario_name,

@@ -18,8 +18,9 @@
  *     size_t octets = kbtp_counters_text(&report, text, sizeof text);
  *
  * A worker counts in memory that only it touches, with plain additions, and only when it was given
- * some: in the simulator, where private memory is state, nothing is counted. Whatever asks a worker
- * is called by the thread that the worker belongs to; the sum may go from one thread to the next.
+ * some. What it counts decides nothing: how it got into a state is no part of the state. Whatever
+ * asks a worker is called by the thread that the worker belongs to; the sum may go from one thread
+ * to the next.
  *
  * Sessions have numbers here; an Initiator ID is a secret and does not appear.
  */

@@ -26,8 +26,9 @@ int kbtp_partition_init(const struct kbtp_cpu *cpu, struct kbtp_partition *parti
     return failed;
 }
 
-void kbtp_partition_end(const struct kbtp_cpu *cpu, struct kbtp_partition *partition)
+int kbtp_partition_end(const struct kbtp_cpu *cpu, struct kbtp_partition *partition)
 {
-    rdma_dereg(cpu->rdma, &partition->head_region);
-    rdma_dereg(cpu->rdma, &partition->ring_region);
+    int failed = rdma_dereg(cpu->rdma, &partition->head_region);
+    int failed_too = rdma_dereg(cpu->rdma, &partition->ring_region);
+    return failed ? failed : failed_too;
 }

@@ -46,6 +46,6 @@ static inline uint32_t kbtp_partition_slots(uint32_t block_count)
  */
 int kbtp_partition_init(const struct kbtp_cpu *cpu, struct kbtp_partition *partition,
                         const struct kbtp_ring_config *config);
-void kbtp_partition_end(const struct kbtp_cpu *cpu, struct kbtp_partition *partition);
+int kbtp_partition_end(const struct kbtp_cpu *cpu, struct kbtp_partition *partition);
 
 #endif

@@ -159,12 +159,15 @@ static int init_rings(struct kbtp_target *target, const struct kbtp_cpu *cpu,
     return failed;
 }
 
-static void end_rings(const struct kbtp_target *target, const struct kbtp_cpu *cpu)
+static int end_rings(const struct kbtp_target *target, const struct kbtp_cpu *cpu)
 {
+    int failed = 0;
     for (uint32_t i = 0; i < target->pool.partition_count; i++) {
         struct kbtp_partition gone = target->pool.partitions[i];
-        kbtp_partition_end(cpu, &gone);
+        int failed_too = kbtp_partition_end(cpu, &gone);
+        failed = failed ? failed : failed_too;
     }
+    return failed;
 }
 
 static int init_table(struct kbtp_target *target, const struct kbtp_cpu *cpu,
@@ -183,13 +186,15 @@ static int init_table(struct kbtp_target *target, const struct kbtp_cpu *cpu,
     return failed;
 }
 
-static void withdraw_direct_load(struct kbtp_target *target, const struct kbtp_cpu *cpu)
+/* An error says that peers may read on. */
+static int withdraw_direct_load(struct kbtp_target *target, const struct kbtp_cpu *cpu)
 {
     if (!(target->features & KBTP_FEATURE_DIRECT_LOAD))
-        return;
-    rdma_dereg(cpu->rdma, &target->table_region);
-    rdma_dereg(cpu->rdma, &target->pool_region);
+        return 0;
     target->features &= ~(uint32_t)KBTP_FEATURE_DIRECT_LOAD;
+    int failed = rdma_dereg(cpu->rdma, &target->table_region);
+    int failed_too = rdma_dereg(cpu->rdma, &target->pool_region);
+    return failed ? failed : failed_too;
 }
 
 /* The Table and the Pool STag (draft: Session Establishment), read-only. A Block Offset is the
@@ -212,7 +217,7 @@ static int offer_direct_load(struct kbtp_target *target, const struct kbtp_cpu *
     }
     target->features |= KBTP_FEATURE_DIRECT_LOAD;
     if (target->pool_region.base_to != pool->first_offset) /* RDMA_CAP_BASE_TO */
-        withdraw_direct_load(target, cpu);
+        return withdraw_direct_load(target, cpu);
     return 0;
 }
 
@@ -268,7 +273,8 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
 
 int kbtp_target_end(struct kbtp_target *target, const struct kbtp_cpu *cpu)
 {
-    withdraw_direct_load(target, cpu);
-    end_rings(target, cpu);
-    return rdma_dereg(cpu->rdma, &target->region);
+    int failed = withdraw_direct_load(target, cpu);
+    int failed_too = end_rings(target, cpu);
+    int failed_at_last = rdma_dereg(cpu->rdma, &target->region);
+    return failed ? failed : failed_too ? failed_too : failed_at_last;
 }

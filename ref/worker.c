@@ -450,7 +450,7 @@ static void look_at_connection(const struct kbtp_worker *w, const struct kbtp_co
     look->loads += c->loads_count;
     for (uint32_t n = 0; n < c->order_count; n++) {
         const struct kbtp_request *request = kbtp_nth_request(w, c, n);
-        look->requests++;
+        look->requests += request->stage != KBTP_STAGE_DONE; /* a GOODBYE, until drained */
         look->tickets += request->stage == KBTP_STAGE_TICKET;
         look->reads += request->stage == KBTP_STAGE_READING;
         look->locked += request->stage == KBTP_STAGE_LOCKED;

@@ -16,6 +16,11 @@ void *sim_cpu_private(const struct sim_agent *agent)
     return private_of(agent);
 }
 
+void *sim_cpu_path(const struct sim_agent *agent)
+{
+    return path_of(agent);
+}
+
 /* ---- polls ------------------------------------------------------------------------------- */
 
 /* The poll came to its end: its accesses are history. */
@@ -51,11 +56,11 @@ static void run_polls(struct sim_agent *agent, enum sim_allowance allowance, uin
     while (agent->cpu->polling && !w->violation.property) {
         if (++w->polls > MAX_POLLS)
             sim_violate(w, "bounded-poll", "%s polls on and on and looks at nothing", agent->name);
-        memcpy(w->rollback, private_of(agent), agent->program->private_size);
+        memcpy(w->rollback, private_of(agent), rolled_octets(agent->program));
         w->cursor = 0;
         if (setjmp(w->stop)) {
             w->polling = NULL;
-            memcpy(private_of(agent), w->rollback, agent->program->private_size);
+            memcpy(private_of(agent), w->rollback, rolled_octets(agent->program));
             return;
         }
         w->polling = agent;
@@ -222,13 +227,14 @@ int sim_cpu_add(struct sim_world *w, const char *name, enum sim_agent_kind kind,
         .memory = kind == SIM_AGENT_RNIC ? SIM_MEMORY_SC : w->scenario->machine.memory,
     };
     size_t size = sizeof(struct sim_cpu) + program->max_accesses * sizeof(uint64_t) +
-                  buffer_entries(agent) * sizeof(struct sim_buffered) +
-                  words_of(program->private_size) * 8 + sizeof(struct sim_next);
+                  buffer_entries(agent) * sizeof(struct sim_buffered) + rolled_octets(program) +
+                  sizeof(struct sim_next);
     agent->cpu = sim_segment_new(&w->arena, name, size, SIM_STATE);
-    if (!agent->cpu || program->private_size > SIM_MAX_PRIVATE)
+    if (!agent->cpu || rolled_octets(program) > SIM_MAX_PRIVATE)
         return -ENOMEM;
     agent->segment = sim_segment_of(&w->arena, agent->cpu);
-    agent->segment->hashed = (uint32_t)(size - sizeof(struct sim_next));
+    agent->segment->hashed =
+        (uint32_t)(size - sizeof(struct sim_next)) - words_of(program->path_size) * 8;
     return (int)w->agents_count++;
 }
 

@@ -25,6 +25,8 @@
 /* What an agent runs. The functions below are told the agent's private state. */
 struct sim_program {
     uint32_t private_size; /* octets */
+    /* Octets more that tell of the way here, not of the state: undone with it, not hashed. */
+    uint32_t path_size;
     uint32_t max_accesses; /* of one poll: more is the violation `bounded-poll` */
     /* Runs ref/ code through agent->mem; a deterministic function of private and argument. */
     int (*poll)(struct sim_agent *agent, void *private, uint32_t argument);
@@ -60,7 +62,7 @@ struct sim_buffered {
     uint16_t event;
 };
 
-/* What stands at the start of an agent's segment; the private state follows, then `next`. */
+/* What stands at the start of an agent's segment; private state, path and `next` follow. */
 struct sim_cpu {
     uint32_t polling; /* a poll is due or in progress */
     uint32_t argument;
@@ -69,7 +71,7 @@ struct sim_cpu {
     uint32_t buffered; /* entries in the store buffer */
     uint16_t dead;
     uint16_t quiet;  /* results with which the poll began that were no steps and changed nothing */
-    uint64_t more[]; /* results, store buffer, private state, struct sim_next */
+    uint64_t more[]; /* results, store buffer, private state, path, struct sim_next */
 };
 
 #pragma GCC diagnostic pop
@@ -77,6 +79,8 @@ struct sim_cpu {
 int sim_cpu_add(struct sim_world *w, const char *name, enum sim_agent_kind kind,
                 const struct sim_program *program);
 void *sim_cpu_private(const struct sim_agent *agent);
+/* Its path_size octets, aligned to 8; zero at first. */
+void *sim_cpu_path(const struct sim_agent *agent);
 bool sim_cpu_buffer_empty(const struct sim_agent *agent);
 /*
  * Stores to this place that wait in the buffer, so that only the agent itself sees them yet: the

@@ -69,10 +69,20 @@ static inline void *private_of(const struct sim_agent *agent)
     return buffer_of(agent) + buffer_entries(agent);
 }
 
+static inline char *path_of(const struct sim_agent *agent)
+{
+    return (char *)private_of(agent) + words_of(agent->program->private_size) * 8;
+}
+
+/* Private state and path: what a poll that is left is rolled back by. */
+static inline uint32_t rolled_octets(const struct sim_program *program)
+{
+    return words_of(program->private_size) * 8 + words_of(program->path_size) * 8;
+}
+
 static inline struct sim_next *next_of(const struct sim_agent *agent)
 {
-    return (struct sim_next *)((char *)private_of(agent) +
-                               words_of(agent->program->private_size) * 8);
+    return (struct sim_next *)((char *)private_of(agent) + rolled_octets(agent->program));
 }
 
 static inline char *place_of(const struct sim_agent *agent, const struct sim_buffered *entry)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/protocol_chart.h"
+#include "sim/protocol_counts.h"
 #include "sim/protocol_world.h"
 #include "sim/ring_chart.h"
 #include "sim/ring_world.h"
@@ -38,6 +39,7 @@ const struct sim_kind sim_kinds[] = {
             .chart = sim_protocol_chart,
             .chart_legend = "slots show Sequence: block, entries Generation: block; X#2 is the "
                             "data of X's request 2",
+            .statistics = sim_protocol_statistics,
         },
 };
 const uint32_t sim_kinds_count = sizeof sim_kinds / sizeof *sim_kinds;

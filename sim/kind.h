@@ -18,6 +18,7 @@
 
 struct cyaml_schema_value;
 struct sim_raw_scenario;
+struct sim_statistics; /* sim/protocol_counts.h */
 struct sim_text;
 
 struct sim_kind {
@@ -42,6 +43,9 @@ struct sim_kind {
     void (*chart)(struct sim_world *w, const struct sim_step *steps, uint32_t count,
                   struct chart *chart, struct sim_replay *replay);
     const char *chart_legend; /* how to read the chart's memory */
+
+    /* What a target has counted on the way to this state. NULL: the kind has none. */
+    void (*statistics)(const struct sim_world *w, struct sim_statistics *statistics);
 };
 
 extern const struct sim_kind sim_kinds[]; /* by enum sim_world_kind_id */

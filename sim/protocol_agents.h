@@ -43,11 +43,14 @@ enum protocol_choice { CHOICE_POLL = 1, CHOICE_CONNECT, CHOICE_SUBMIT };
  */
 #define PROTOCOL_LINKS(reconnects) ((reconnects) != 0 ? 2u : 1u)
 
+struct sim_counts;
+
 /* The world as its programs see it. */
 struct protocol_world {
     struct sim_protocol_world view; /* first: what checkers see */
     struct kbtp_target *target;     /* in the arena, constant */
     struct protocol_faults *faults; /* NULL: none can happen */
+    struct sim_counts *seen;        /* sim/protocol_counts.h */
     const struct sim_told *told;    /* of the event being told */
     struct sim_program worker_program, initiator_programs[SIM_MAX_INITIATORS];
     char names[SIM_MAX_INITIATORS][SIM_MAX_NAME + 1];                 /* of their RNICs */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/protocol_agents.h"
+#include "sim/protocol_counts.h"
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
@@ -27,9 +28,11 @@ static void slot_wrote(struct sim_world *w, const char *slot, const struct sim_w
     } else if (back != RING_NO_BLOCK) {
         struct sim_ring_block *block = ghost_block(w, back);
         const struct sim_ring_memory *memory = sim_ring_memory_at(ring, slot);
-        if (block->place == RING_HELD)
+        if (block->place == RING_HELD) {
             sim_reach(w, memory->owner ? PROTOCOL_REACH_TICKET_ABANDONED
                                        : PROTOCOL_REACH_WORKER_RECLAIMS);
+            protocol_count(w, SIM_COUNT_RECLAIMED);
+        }
         *block = (struct sim_ring_block){.place = RING_IN_RING};
     }
 }
@@ -73,6 +76,8 @@ static void became_free(struct sim_world *w, const char *entry, uint32_t number,
     uint32_t index = sim_ring_block_at(&p->ring, sim_ring_offset(&p->ring, entry));
     sim_ghost_write(w, p->wire[owner], sizeof *p->wire[owner]);
     p->wire[owner]->bound--;
+    if (p->wire[owner]->releasing || p->wire[owner]->expired)
+        protocol_count(w, SIM_COUNT_RELEASED_BLOCKS);
     if (index == RING_NO_BLOCK)
         return;
     struct sim_ring_block *block = ghost_block(w, index);
@@ -113,10 +118,14 @@ static void pins_wrote(struct sim_world *w, const struct sim_write *write, uint3
     memcpy(&old, write->old, 8);
     memcpy(&new, write->at, 8);
     bool freed = new &KBTP_PIN_FREED, writer = new &KBTP_PIN_WRITER;
-    if (freed && !(old & KBTP_PIN_FREED) && (old & KBTP_PIN_READERS))
+    if (freed && !(old & KBTP_PIN_FREED) && (old & KBTP_PIN_READERS)) {
         sim_reach(w, PROTOCOL_REACH_PINNED_FREE);
+        protocol_count(w, SIM_COUNT_PINNED_FREES);
+    }
     if (new == KBTP_PIN_FREED && old == KBTP_PIN_FREED + KBTP_PIN_READER)
         sim_reach(w, PROTOCOL_REACH_PIN_RETURNED);
+    if (new == old + KBTP_PIN_READER && freed)
+        protocol_count_late_reader(w);
     if (new == old + KBTP_PIN_READER && writer)
         sim_reach(w, PROTOCOL_REACH_LOAD_WAITS_FOR_STORE);
     if (new == old + KBTP_PIN_READER && p->ring.ghost->blocks[block].place != RING_BOUND)
@@ -148,8 +157,10 @@ static void session_wrote(struct sim_world *w, const struct sim_write *write, ui
         return; /* a swap that failed; or it was no retention that ended */
     sim_ghost_write(w, ghost, sizeof *ghost);
     ghost->expired = expires;
-    if (expires)
-        sim_reach(w, PROTOCOL_REACH_RETENTION_ENDED);
+    if (!expires)
+        return;
+    sim_reach(w, PROTOCOL_REACH_RETENTION_ENDED);
+    protocol_count(w, SIM_COUNT_EXPIRED);
 }
 
 void protocol_wrote(struct sim_world *w, const struct sim_write *write)
@@ -297,6 +308,9 @@ static void completion_sent(struct sim_world *w, uint32_t agent, uint32_t initia
          told.open ? p->first_tag[initiator] + told.open->request + 1 : 0, &told);
     if (!told.open || w->violation.property)
         return;
+    protocol_count_answer(
+        w, told.open->opcode, header,
+        sim_protocol_request(w, p->first_tag[initiator] + told.open->request + 1));
     sim_ghost_write(w, ghost, octets_of(p));
     ghost->open_count--;
     memmove(&ghost->open[told.place], &ghost->open[told.place + 1],
@@ -315,6 +329,22 @@ static void mark_delivered(struct sim_world *w, uint32_t initiator, const struct
         }
 }
 
+static void request_delivered(struct sim_world *w, uint32_t initiator,
+                              const struct sim_message *message, const struct sim_header *header)
+{
+    mark_delivered(w, initiator, header);
+    if (message->status == RDMA_OK)
+        protocol_count_received(w, header->opcode);
+}
+
+static void hello_answered(struct sim_world *w, uint32_t initiator, uint32_t link,
+                           const struct sim_header *header)
+{
+    protocol_count_answer(w, KBTP_OP_HELLO, header, NULL);
+    if (header->status == KBTP_STATUS_OK)
+        welcome_sent(w, initiator, link);
+}
+
 void protocol_message(struct sim_world *w, const struct sim_message *message)
 {
     struct sim_header header;
@@ -331,10 +361,9 @@ void protocol_message(struct sim_world *w, const struct sim_message *message)
     else if (message->phase == SIM_SENT && header.opcode == KBTP_OP_COMPLETION)
         completion_sent(w, message->from, receiver, &header);
     else if (message->phase == SIM_DELIVERED && sender != SIM_NOBODY)
-        mark_delivered(w, sender, &header);
-    else if (message->phase == SIM_SENT && header.opcode == KBTP_OP_HELLO_ACK &&
-             header.status == KBTP_STATUS_OK)
-        welcome_sent(w, receiver, message->link);
+        request_delivered(w, sender, message, &header);
+    else if (message->phase == SIM_SENT && header.opcode == KBTP_OP_HELLO_ACK)
+        hello_answered(w, receiver, message->link, &header);
 }
 
 /* ---- outcomes ---------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 
 #include "sim/check.h"
 #include "sim/protocol_agents.h"
+#include "sim/protocol_counts.h"
 #include "sim/rnic.h"
 
 #define ADDRESS "target"
@@ -199,7 +200,7 @@ static int ghost_memory(struct sim_world *w, struct sim_protocol_world *p)
     p->ring.ghost = sim_segment_new(
         &w->arena, "ghost blocks",
         sizeof *p->ring.ghost + p->ring.block_count * sizeof p->ring.ghost->blocks[0], SIM_STATE);
-    return p->requests && p->ring.ghost ? 0 : -ENOMEM;
+    return p->requests && p->ring.ghost ? protocol_counts_memory(w) : -ENOMEM;
 }
 
 static void fill_view(const struct sim_world *w, struct sim_protocol_world *p,
@@ -300,6 +301,7 @@ static int add_worker(struct sim_world *w, struct protocol_world *world, uint32_
     const struct sim_protocol_part *part = &w->scenario->protocol;
     world->worker_program = protocol_worker_program;
     world->worker_program.private_size = (uint32_t)need->private_octets;
+    world->worker_program.path_size = sizeof(struct kbtp_counters);
     world->worker_program.max_accesses += (uint32_t)w->scenario->block_size / 4;
     return sim_cpu_add(w, part->workers[worker].name, SIM_AGENT_CPU, &world->worker_program);
 }
@@ -499,6 +501,8 @@ static int start_target(struct sim_world *w, struct protocol_world *world,
         cpu.rdma = &w->agents[i].rdma;
         failed = kbtp_worker_init(&worker, world->target, &cpu, ADDRESS,
                                   sim_cpu_private(&w->agents[i]), buffers);
+        if (!failed)
+            protocol_counts_worker(w, i);
     }
     return failed;
 }
@@ -567,7 +571,7 @@ static void add_checkers(struct sim_world *w)
         &sim_check_effect_first,    &sim_check_completes_once,       &sim_check_requests_in_order,
         &sim_check_own_handles,     &sim_check_within_quota,         &sim_check_well_delivered,
         &sim_check_expected_status, &sim_check_nothing_lost,         &sim_check_initiator_accepts,
-        &sim_check_cleared_first};
+        &sim_check_cleared_first,   &sim_check_counters_agree};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         w->checkers[w->checkers_count++] = all[i];
     _Static_assert(sizeof all / sizeof *all <= SIM_MAX_CHECKERS, "SIM_MAX_CHECKERS");

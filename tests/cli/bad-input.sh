@@ -48,6 +48,7 @@ refused --frobnicate replay --frobnicate ../in/good.trace
 refused one explore ../in/small.yaml "--$two_lines"
 refused 111 explore ../in/small.yaml "--$long"
 refused -x explore -x ../in/small.yaml
+refused --counters replay ../in/good.trace --counters # no target in it
 refused -x explore -xh ../in/small.yaml
 refused --json explore ../in/small.yaml --json=yes
 refused --max explore ../in/small.yaml --max 1000 # which of three?

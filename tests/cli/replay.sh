@@ -120,6 +120,25 @@ keys() {
             all(type == "string" and length > 0))' "$out"
 }
 
+# ---- counters -------------------------------------------------------------------------------
+
+# R-OPER-03: what the target has counted, in both forms. This one counts every answer as OK.
+counters() {
+    local text
+    kbtp replay "$trace" --counters
+    exits 1
+    text=$(sed -n 's/^kbtp_requests_total{opcode="LOAD",status="OK"} //p' "$out")
+    says "$out" '# TYPE kbtp_requests_total counter'
+    says "$out" "still fails counters-agree: LOADs answered OK: the target counts $text, "
+    kbtp replay "$trace" --counters --json
+    equal 'the same as JSON' "$text" "$(jq '.counters[] | select(.name == "kbtp_requests_total" and
+        .labels == {"opcode": "LOAD", "status": "OK"}) | .value' "$out")"
+    kbtp replay "$trace" --counters --until 1 --json
+    exits 0
+    equal 'nothing was answered at first' 0 "$(jq '[.counters[] | select(.name ==
+        "kbtp_requests_total" and .labels.opcode != "HELLO") | .value] | add' "$out")"
+}
+
 # ---- the traces -----------------------------------------------------------------------------
 
 # Only with addresses that differ from run to run do equal results mean that none leaks into them.
@@ -154,6 +173,10 @@ if [ -z "$slow" ]; then
     until_steps
     drawn
 fi
+
+trace=$PWD/answers-counted-ok.trace
+explored "$SOURCE/scenarios/races/pipelined.yaml" --mutant answers-counted-ok
+counters
 
 # What the command line overrides, and how it was searched, is in the trace too.
 trace=$PWD/overridden.trace

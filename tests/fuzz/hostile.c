@@ -41,6 +41,8 @@ void hostile_connect(struct hostile *it, uint32_t receives)
         return;
     it->sent_count = it->answered = 0;
     it->must_end = it->ready = false;
+    memset(&it->table, 0, sizeof it->table);
+    memset(&it->pool, 0, sizeof it->pool);
     it->handle_base = 0;
     it->handle_count = 0;
     it->peer.receives_wanted = receives < PEER_RECEIVES ? receives : PEER_RECEIVES;
@@ -81,6 +83,7 @@ static void remember(struct hostile *it, const uint8_t *octets, uint32_t length)
         .length = length >= 40 ? (uint32_t)big_endian(octets + 36, 4) : 0,
         .length_le = length >= 40 ? (uint32_t)little_endian(octets + 36, 4) : 0,
         .credits = length >= 28 ? (uint16_t)big_endian(octets + 26, 2) : 0,
+        .features = length >= 26 ? (uint16_t)big_endian(octets + 24, 2) : 0,
     };
 }
 
@@ -121,10 +124,42 @@ void hostile_rdma(struct hostile *it, enum rdma_op op, uint32_t stag, uint64_t t
     if (rdma_post_send(it->peer.rdma, it->peer.conn, &wr, 1) != 0)
         return;
     peer_poll(&it->peer);
-    fuzz_check(memcmp(it->data, canary, sizeof canary) == 0, "no peer reads the target's memory");
+    bool may_read = it->direct_world && op == RDMA_READ;
+    fuzz_check(may_read || memcmp(it->data, canary, sizeof canary) == 0,
+               "no peer reads the target's memory");
+    if (may_read && it->peer.failed == RDMA_OK)
+        return; /* an STag that was guessed: net/rdma.h has no protection domains */
     /* An immediate is no message: there is nothing to answer. Had the target received the SEND, its
      * answer would answer nothing. */
     if (!is_harmless(op, length))
+        it->must_end = true;
+}
+
+void hostile_direct_read(struct hostile *it, bool of_table, uint64_t at, uint32_t length)
+{
+    const struct kbtp_direct_descriptor *granted = of_table ? &it->table : &it->pool;
+    const char *octets = of_table ? it->table_octets : it->pool_octets;
+    uint32_t there = of_table ? it->table_length : it->pool_length;
+    if (it->peer.state != PEER_CONNECTED || granted->stag == 0 || length == 0)
+        return;
+    struct rdma_sge sge = {it->data, length, it->region.lkey};
+    struct rdma_wr wr = {.op = RDMA_READ,
+                         .flags = RDMA_SIGNALED,
+                         .sges = &sge,
+                         .sge_count = 1,
+                         .remote_to = granted->tagged_offset + at,
+                         .remote_stag = granted->stag};
+    memset(it->data, CANARY, length);
+    if (rdma_post_send(it->peer.rdma, it->peer.conn, &wr, 1) != 0)
+        return;
+    peer_poll(&it->peer);
+    bool inside = at <= there && length <= there - at, read = it->peer.failed == RDMA_OK;
+    if (it->peer.state != PEER_CONNECTED || it->must_end)
+        return; /* it was to end anyway */
+    fuzz_check(read == inside, "what is granted is read, and no octet more");
+    if (read)
+        fuzz_check(memcmp(it->data, octets + at, length) == 0, "a read brings what is there");
+    else
         it->must_end = true;
 }
 
@@ -158,6 +193,14 @@ static void judge_hello_ack(struct hostile *it, const struct hostile_sent *sent,
     fuzz_check(ack->hello_ack.request_credits != 0 &&
                    ack->hello_ack.request_credits <= sent->credits,
                "Request Credits are at most the Completion Credits");
+    uint16_t features = ack->hello_ack.features;
+    fuzz_check((features & ~sent->features & KBTP_FEATURE_DIRECT_LOAD) == 0 &&
+                   (it->direct_world || !(features & KBTP_FEATURE_DIRECT_LOAD)),
+               "nobody is granted what it did not ask for, or may not have");
+    if (features & KBTP_FEATURE_DIRECT_LOAD) {
+        it->table = ack->hello_ack.table;
+        it->pool = ack->hello_ack.pool;
+    }
     it->ready = true;
     it->handle_base = ack->hello_ack.handle_base;
     it->handle_count = ack->hello_ack.handle_count;

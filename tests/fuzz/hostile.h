@@ -6,6 +6,7 @@
  *   - each message of 24 octets or more gets one COMPLETION or HELLO_ACK, in order, with a status
  *     of the draft, its Request ID and its Block Handle; or the connection ends (I-30, I-47);
  *   - nothing takes effect outside the handle range of HELLO_ACK;
+ *   - DIRECT_LOAD is granted to nobody who has not asked for it, and opens for reading alone;
  *   - an expected Generation, the Generation of the answer and its status agree (I-31, I-45).
  */
 #ifndef KBTP_TESTS_FUZZ_HOSTILE_H
@@ -24,7 +25,7 @@ struct hostile_sent {
     uint64_t request_id, handle, handle_le;
     uint32_t length, length_le; /* of the Data Descriptor, or 0 */
     uint16_t flags, generation;
-    uint16_t credits; /* of a HELLO */
+    uint16_t credits, features; /* of a HELLO */
     uint8_t version, opcode;
 };
 
@@ -41,6 +42,11 @@ struct hostile {
     bool ready;    /* has a session, with this range: */
     uint64_t handle_base;
     uint32_t handle_count;
+    /* With DIRECT_LOAD: what it may read, and where that lies in this process. */
+    struct kbtp_direct_descriptor table, pool;
+    const char *table_octets, *pool_octets;
+    uint32_t table_length, pool_length;
+    bool direct_world;         /* the target's regions are readable, also by who guesses an STag */
     uint8_t last[PEER_OCTETS]; /* what it has sent last */
     uint32_t last_octets;
 };
@@ -54,6 +60,8 @@ void hostile_connect(struct hostile *it, uint32_t receives);
 void hostile_send(struct hostile *it, const uint8_t *octets, uint32_t length);
 /* An operation of RDMA itself upon `stag`: all but an empty WRITE fail, and end the connection. */
 void hostile_rdma(struct hostile *it, enum rdma_op op, uint32_t stag, uint64_t to, uint32_t length);
+/* With DIRECT_LOAD: an RDMA Read of table or pool brings what is there, or the connection ends. */
+void hostile_direct_read(struct hostile *it, bool of_table, uint64_t at, uint32_t length);
 /* Takes what has come, and judges it. */
 void hostile_poll(struct hostile *it);
 /* When everything has come to rest: every message was answered, or the connection has ended. */

@@ -11,7 +11,7 @@
  *    3  GOODBYE with Flags n                   11  send the last message n + 1 times more
  *    4  change the next message: OFFSET, VALUE 12  the connection is lost
  *    5  poll worker 0 n + 1 times              13  the good initiator asks something (n)
- *    6  poll worker 1 n + 1 times              14  RDMA itself: KIND, LENGTH, STAG
+ *    6  poll worker 1 n + 1 times              14  RDMA itself: KIND, LENGTH, STAG (see use_rdma())
  *    7  poll the peer n + 1 times              15  the next message is longer: DELTA, signed
  */
 #include <stddef.h>
@@ -182,14 +182,26 @@ static void send_again(struct program *p)
 
 /* ---- steps ------------------------------------------------------------------------------- */
 
+/* KIND with bit 4: a Read of what was granted, bit 3 says of what, at 4 * STAG; else any operation.
+ * With bit 5 it uses an STag that was granted. */
 static void use_rdma(struct program *p)
 {
     static const enum rdma_op ops[8] = {RDMA_WRITE, RDMA_WRITE_IMM, RDMA_READ, RDMA_FETCH_ADD,
                                         RDMA_CAS,   RDMA_SEND_INV,  RDMA_NOOP, RDMA_WRITE_IMM};
     uint8_t kind = next(p), length = next(p), stag = next(p);
+    if (kind & 16) {
+        hostile_direct_read(p->hostile, kind & 8, UINT64_C(4) * stag, length);
+        return;
+    }
+    const struct kbtp_direct_descriptor *granted =
+        kind & 8 ? &p->hostile->table : &p->hostile->pool;
     enum rdma_op op = ops[kind & 7];
     bool atomic = op == RDMA_FETCH_ADD || op == RDMA_CAS;
-    hostile_rdma(p->hostile, op, stag, kind & 8 ? 0x100000 : 0,
+    bool known = (kind & 32) && granted->stag != 0;
+    hostile_rdma(p->hostile, op, known ? granted->stag : stag,
+                 known      ? granted->tagged_offset
+                 : kind & 8 ? 0x100000
+                            : 0,
                  atomic            ? 8
                  : op == RDMA_NOOP ? 0
                                    : length);

@@ -32,6 +32,7 @@ static struct pair_config config_of(uint32_t options)
         config.target.first_ticket = UINT32_MAX - 6;
         config.target.first_generation = UINT16_MAX - 1;
     }
+    config.features = options & WORLD_DIRECT ? KBTP_FEATURE_DIRECT_LOAD : 0;
     config.handles = HANDLES;
     config.unchecked = true; /* one ALLOC_STORE more than the quota is refused by the target */
     config.last_unknown = true;
@@ -111,6 +112,11 @@ void world_open(struct world *world, uint32_t options)
         world->hostiles[i].first_handle = FIRST_HANDLE;
         world->hostiles[i].end_handle = FIRST_HANDLE + HANDLES * config.initiators;
         world->hostiles[i].addr_le = config.target.addr_le;
+        world->hostiles[i].direct_world = options & WORLD_DIRECT;
+        world->hostiles[i].table_octets = (const char *)world->pair.memory.entries;
+        world->hostiles[i].table_length = 16 * HANDLES * PAIR_INITIATORS;
+        world->hostiles[i].pool_octets = world->pair.memory.blocks;
+        world->hostiles[i].pool_length = BLOCKS * BLOCK_OCTETS;
     }
     bind_kept(world);
 }
@@ -186,6 +192,17 @@ void world_settle(struct world *world)
     }
 }
 
+/* Of a kept handle that is sealed, past the target. */
+static void good_reads(struct world *world, uint32_t n)
+{
+    struct pair_initiator *good = &world->pair.initiators[GOOD];
+    struct kbtp_direct_load load = {.handle = FIRST_HANDLE + n,
+                                    .into = good->data,
+                                    .lkey = good->region.lkey,
+                                    .length = BLOCK_OCTETS};
+    kbtp_initiator_direct_load(good->initiator, &good->cpu, &load, 0); /* unless all is in use */
+}
+
 void world_good_asks(struct world *world, uint32_t what)
 {
     static const struct {
@@ -199,6 +216,10 @@ void world_good_asks(struct world *world, uint32_t what)
                   {KBTP_OP_ALLOC_STORE, WORLD_KEPT},
                   {KBTP_OP_FREE, WORLD_KEPT},
                   {KBTP_OP_LOAD, WORLD_KEPT}};
+    if ((world->options & WORLD_DIRECT) && what % 8 < KEPT_UNSEALED) {
+        good_reads(world, what % 8);
+        return;
+    }
     uint8_t opcode = kinds[what % 8].opcode;
     struct kbtp_operation it = pair_operation(
         &world->pair, GOOD, opcode, kinds[what % 8].handle, opcode == KBTP_OP_FREE ? 0 : 64,

@@ -22,6 +22,7 @@ enum world_option {
     WORLD_WRAPS = 1u << 3,     /* tickets and Generations are about to */
     WORLD_ONE_READ = 1u << 4,  /* at a time */
     WORLD_ALLOCATES = 1u << 5, /* in the end initiators take every block, and give it back */
+    WORLD_DIRECT = 1u << 6,    /* everybody may have DIRECT_LOAD, the hostile peers too */
 };
 
 struct world {

@@ -93,8 +93,9 @@ static void transfer(const struct loop_send *send, const struct loop_recv *recv)
 static void place_late(struct loop *loop)
 {
     struct loop_late *late = &loop->late;
-    if (late->to)
-        memcpy(late->to, late->octets, late->length);
+    if (!late->to)
+        return;
+    memcpy(late->to, late->octets, late->length);
     late->to = NULL;
 }
 

@@ -58,7 +58,7 @@ static void what_is_offered(void)
     close_pair();
 }
 
-/* I-46, R-DL-01: only to those that may have it and ask for it. */
+/* I-46, R-SESS-18: only to those that may have it and ask for it. Wrong peer: R-DL-01. */
 static void who_gets_it(void)
 {
     for (uint32_t asks = 0; asks < 2; asks++)

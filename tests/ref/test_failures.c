@@ -35,6 +35,8 @@ static int open_failing(void)
     struct pair_config config = pair_defaults();
     config.unchecked = true;
     config.target.first_generation = 0; /* random: a call that may fail */
+    config.target.retention_ns = 1000;
+    config.features = KBTP_FEATURE_DIRECT_LOAD;
     config.handles = 8;
     CU_ASSERT_FATAL(provider->open());
     for (uint32_t i = 0; i < PAIR_WORKERS + PAIR_INITIATORS; i++)
@@ -125,7 +127,34 @@ static void load_and_invalidate(uint32_t i, uint32_t n)
         CU_ASSERT_EQUAL(rdma_dereg(rdma, &region), 0);
 }
 
-/* All requests and both kinds of GOODBYE; whatever fails, it goes on. */
+/* Past the target. */
+static void load_directly(uint32_t i, uint32_t n)
+{
+    struct pair_initiator *it = &pair.initiators[i];
+    struct kbtp_direct_load load = {.handle = pair.config.target.first_handle +
+                                              i * pair.config.handles + n,
+                                    .into = it->data,
+                                    .lkey = it->region.lkey,
+                                    .length = 64};
+    fill(i, 0);
+    int failed = kbtp_initiator_direct_load(it->initiator, &it->cpu, &load, n);
+    note(failed);
+    if (!failed)
+        take_outcome(i);
+}
+
+/* Its retention ends while it is away, if it has got that far. */
+static void let_retention_end(uint32_t i)
+{
+    note(is_ready(i) ? pair_goodbye(&pair, i, false) : -ENOTCONN);
+    pair_settle(&pair);
+    for (uint32_t worker = 0; worker < PAIR_WORKERS; worker++)
+        provider->expire(handles[worker].inner, i);
+    pair_settle(&pair);
+    note(pair_is_down(&pair, i) ? pair_connect(&pair, i) : -EISCONN);
+}
+
+/* All requests, both kinds of GOODBYE and the end of a retention; whatever fails, it goes on. */
 static void run_all(void)
 {
     for (uint32_t i = 0; i < 3; i++)
@@ -141,12 +170,15 @@ static void run_all(void)
         do_one(i, KBTP_OP_FREE, 1, 0);
     }
     load_and_invalidate(2, 0);
+    load_directly(2, 0);
     for (uint32_t i = 0; i < 2; i++) {
         note(is_ready(i) ? pair_goodbye(&pair, i, i == 1) : -ENOTCONN);
         note(pair_is_down(&pair, i) ? pair_connect(&pair, i) : -EISCONN);
     }
     do_one(0, KBTP_OP_LOAD, 0, 0);
     do_one(1, KBTP_OP_ALLOC_STORE, 1, 0);
+    let_retention_end(2);
+    do_one(2, KBTP_OP_LOAD, 0, 0); /* NOT_VALID */
     for (uint32_t i = 0; i < 3; i++)
         note(!is_ready(i));
     note(pair.error);
@@ -261,8 +293,10 @@ static bool try(const struct failing_plan *wanted)
         }
         close_failing();
     }
-    /* To destroy a connection too early or to end what has ended: nobody needs to know. */
-    if (plan.call != FAILING_DESTROY && plan.call != FAILING_DISCONNECT)
+    /* To destroy a connection too early, to end what has ended, or to be asked again for a timer:
+     * nobody needs to know. */
+    if (plan.call != FAILING_DESTROY && plan.call != FAILING_DISCONNECT &&
+        plan.call != FAILING_TIMER)
         CU_ASSERT_EQUAL(problems != 0, plan.injected);
     provider->close();
     if (plan.injected)
@@ -296,7 +330,8 @@ static void each_call(enum failing_call call)
 static void calls_of_set_up_and_end_fail(void)
 {
     static const enum failing_call calls[] = {FAILING_REG,        FAILING_DEREG,  FAILING_CQ_CREATE,
-                                              FAILING_CQ_DESTROY, FAILING_LISTEN, FAILING_RANDOM};
+                                              FAILING_CQ_DESTROY, FAILING_LISTEN, FAILING_RANDOM,
+                                              FAILING_TIMER};
     for (uint32_t i = 0; i < sizeof calls / sizeof *calls; i++)
         each_call(calls[i]);
 }
@@ -341,11 +376,10 @@ static void completions_fail(void)
         }
 }
 
-/* A target without retention sets no timer, and nobody binds windows or waits for completions. */
+/* Nobody binds windows or waits for completions. */
 static bool is_called(enum failing_call call)
 {
-    return call != FAILING_WINDOW_ALLOC && call != FAILING_WINDOW_FREE && call != FAILING_CQ_ARM &&
-           call != FAILING_TIMER;
+    return call != FAILING_WINDOW_ALLOC && call != FAILING_WINDOW_FREE && call != FAILING_CQ_ARM;
 }
 
 /*

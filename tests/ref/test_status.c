@@ -181,7 +181,7 @@ static void too_large_inline(void)
 }
 
 /* R-ST-05, R-QUOTA-01, -03, -05, -16, -18, R-SEC-06: exactly at the limit, and back with each
- * FREE. */
+ * FREE. Wrong peer: R-QUOTA-04. */
 static void quota(void)
 {
     struct pair_config config = pair_defaults();

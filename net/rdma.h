@@ -348,21 +348,22 @@ struct rdma_chain_state {
     uint32_t enabled;     /* the limit */
     uint32_t completed;   /* all work requests below are done; their places are free */
     uint32_t completions; /* as WAIT counts them */
-    uint32_t status;      /* enum rdma_status of the first that failed: nothing after it is begun */
+    uint32_t status;      /* enum rdma_status: why it failed; FLUSHED: its connection ended. Nothing
+                        is begun any more */
 };
 
 /* What of a work request can be patched. In brackets: octets. */
 enum rdma_chain_field {
-    RDMA_FIELD_OP,          /* [1] */
-    RDMA_FIELD_IMM_STAG,    /* [4] */
-    RDMA_FIELD_REMOTE_TO,   /* [8] */
-    RDMA_FIELD_REMOTE_STAG, /* [4] */
-    RDMA_FIELD_SGE_TO,      /* [8] not the address: the Tagged Offset in the region of the lkey */
-    RDMA_FIELD_SGE_LENGTH,  /* [4] */
-    RDMA_FIELD_SGE_LKEY,    /* [4] */
-    RDMA_FIELD_ADD,         /* [8] FETCH_ADD, and so on */
-    RDMA_FIELD_ADD_MASK,    /* [8] */
-    RDMA_FIELD_COMPARE,     /* [8] */
+    RDMA_FIELD_OP,           /* [1] */
+    RDMA_FIELD_IMM_STAG,     /* [4] */
+    RDMA_FIELD_REMOTE_TO,    /* [8] */
+    RDMA_FIELD_REMOTE_STAG,  /* [4] */
+    RDMA_FIELD_SGE_TO,       /* [8] not the address: the Tagged Offset in the region of the lkey */
+    RDMA_FIELD_SGE_LENGTH,   /* [4] */
+    RDMA_FIELD_SGE_LKEY,     /* [4] */
+    RDMA_FIELD_ADD,          /* [8] FETCH_ADD, and so on */
+    RDMA_FIELD_ADD_MASK,     /* [8] */
+    RDMA_FIELD_COMPARE,      /* [8] */
     RDMA_FIELD_COMPARE_MASK, /* [8] */
     RDMA_FIELD_SWAP,         /* [8] */
     RDMA_FIELD_SWAP_MASK,    /* [8] */

@@ -181,8 +181,7 @@ static int add_links(struct sim_handle *h, uint32_t count, uint32_t *first)
     *first = rnics->links_count;
     if (count == 0)
         return 0;
-    struct link *grown =
-        realloc(rnics->links, (rnics->links_count + count) * sizeof *rnics->links);
+    struct link *grown = realloc(rnics->links, (rnics->links_count + count) * sizeof *rnics->links);
     if (!grown)
         return -ENOMEM;
     rnics->links = grown;

@@ -80,8 +80,8 @@ static void join_loop(struct end *end)
     uint32_t number = (end->conn - h->limits.connections) / 2;
     struct link *link = &h->w->rnics->links[h->first_loop + number];
     rnic_touch(h->w, link->segment);
-    *link->state = (struct rnic_link){.state = LINK_ESTABLISHED,
-                                      .handles = {h->index + 1, h->index + 1}};
+    *link->state =
+        (struct rnic_link){.state = LINK_ESTABLISHED, .handles = {h->index + 1, h->index + 1}};
     for (uint32_t side = 0; side < 2; side++) {
         struct end *one = &h->ends[end->conn + side];
         link->state->sides[side] =
@@ -157,8 +157,7 @@ int rnic_chain_create(struct sim_handle *h, const struct rdma_chain_config *conf
     int failed = find_end(h, config, &end);
     if (failed)
         return failed;
-    *queue =
-        (struct rdma_chain_queue){.kind = config->kind, .first = h->rnic->config.chain_first};
+    *queue = (struct rdma_chain_queue){.kind = config->kind, .first = h->rnic->config.chain_first};
     if (config->kind != RDMA_CHAIN_RECV)
         return manage(h, end, config, queue);
     count_receives(end, queue);
@@ -288,11 +287,10 @@ void rnic_do_snapshot(struct end *end)
     const char *place = rnic_chain_place(end, number);
     uint32_t octets = rnic_chain_wqe_octets(end->handle);
     sim_footprint_note(w, place, octets, false);
-    rnic_observe(end, (struct sim_access){.kind = SIM_SNAPSHOT,
-                                          .at = place,
-                                          .octets = octets,
-                                          .value = number,
-                                          .op = wqe->op});
+    rnic_observe(
+        end,
+        (struct sim_access){
+            .kind = SIM_SNAPSHOT, .at = place, .octets = octets, .value = number, .op = wqe->op});
     rnic_stir(end);
 }
 
@@ -322,8 +320,8 @@ void rnic_chain_completed(struct end *end, bool counts, uint8_t status)
     rnic_touch(end->handle->w, end->segment);
     touch_chain(end);
     chain->completed++;
-    if (chain->status == RDMA_OK)
-        chain->status = status;
+    if (chain->status == RDMA_OK || (chain->status == RDMA_FLUSHED && status != RDMA_OK))
+        chain->status = status; /* the cause, also when what was before it is flushed */
     end->state->completed++;
     rnic_retire_sends(end, 1);
     if (!counts)

@@ -118,8 +118,8 @@ static bool place_ok(const struct sim_rnic *rnic, const struct rdma_sge *sge, ui
         return true;
     const struct rnic_region *r = rnic_region_of(rnic, sge->lkey);
     uint64_t at = (uint64_t)(uintptr_t)sge->addr;
-    return r && r->shape == 0 && (r->access & access) == access && at >= r->addr && at - r->addr <= r->length &&
-           sge->length <= r->length - (at - r->addr);
+    return r && r->shape == 0 && (r->access & access) == access && at >= r->addr &&
+           at - r->addr <= r->length && sge->length <= r->length - (at - r->addr);
 }
 
 bool rnic_local_ok(const struct sim_rnic *rnic, const struct rdma_sge *sges, uint32_t count,

@@ -192,8 +192,8 @@ struct rnic_chain {
     uint32_t completions;
     uint32_t received; /* completions of receives, if `counts_receives` */
     uint8_t counts_receives;
-    uint8_t kind;      /* enum rdma_chain_kind */
-    uint8_t status;    /* enum rdma_status of the first that failed */
+    uint8_t kind;   /* enum rdma_chain_kind */
+    uint8_t status; /* enum rdma_status: why it failed */
     uint8_t reserved;
 };
 

@@ -405,12 +405,12 @@ static bool rnic_at_rest(const struct sim_agent *agent)
 static enum sim_cost rnic_cost(const struct sim_agent *agent, const struct sim_step *step)
 {
     static const uint8_t costs[SIM_STEP_KINDS] = {
-        [SIM_STEP_FETCH] = SIM_COST_WQE_FETCH, [SIM_STEP_GATHER] = SIM_COST_DMA_READ,
-        [SIM_STEP_EMIT] = SIM_COST_PACKET,     [SIM_STEP_PLACE] = SIM_COST_DMA_WRITE,
-        [SIM_STEP_DELIVER] = SIM_COST_CQE,     [SIM_STEP_READ] = SIM_COST_DMA_READ,
-        [SIM_STEP_ATOMIC] = SIM_COST_ATOMIC,   [SIM_STEP_REPLY] = SIM_COST_PACKET,
-        [SIM_STEP_COMPLETE] = SIM_COST_CQE,    [SIM_STEP_CONNECT] = SIM_COST_CONTROL,
-        [SIM_STEP_NOTICE] = SIM_COST_CONTROL,  [SIM_STEP_FLUSH] = SIM_COST_CQE,
+        [SIM_STEP_FETCH] = SIM_COST_WQE_FETCH,    [SIM_STEP_GATHER] = SIM_COST_DMA_READ,
+        [SIM_STEP_EMIT] = SIM_COST_PACKET,        [SIM_STEP_PLACE] = SIM_COST_DMA_WRITE,
+        [SIM_STEP_DELIVER] = SIM_COST_CQE,        [SIM_STEP_READ] = SIM_COST_DMA_READ,
+        [SIM_STEP_ATOMIC] = SIM_COST_ATOMIC,      [SIM_STEP_REPLY] = SIM_COST_PACKET,
+        [SIM_STEP_COMPLETE] = SIM_COST_CQE,       [SIM_STEP_CONNECT] = SIM_COST_CONTROL,
+        [SIM_STEP_NOTICE] = SIM_COST_CONTROL,     [SIM_STEP_FLUSH] = SIM_COST_CQE,
         [SIM_STEP_SNAPSHOT] = SIM_COST_WQE_FETCH,
     };
     (void)agent;

@@ -114,9 +114,9 @@ enum sim_access_kind {
     SIM_COMPLETE,      /* [status; value: wr_id] */
     SIM_CONNECT,       /* [op: enum rdma_event_kind that it raises] */
     SIM_NOTICE,
-    SIM_FLUSH,  /* [value: completions FLUSHED] */
-    SIM_EXPIRE, /* [value: timer] */
-    SIM_CUT,    /* [value: link] */
+    SIM_FLUSH,    /* [value: completions FLUSHED] */
+    SIM_EXPIRE,   /* [value: timer] */
+    SIM_CUT,      /* [value: link] */
     SIM_SNAPSHOT, /* [at, octets; value: its number] */
 };
 

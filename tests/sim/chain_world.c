@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "bare_world.h"
+#include "sim/random.h"
+#include "sim/trace.h"
 #include "tests/run.h"
 
 static const struct cw_test *running;
@@ -199,6 +201,36 @@ void cw_close(struct cw *w)
 
 /* ---- exploring --------------------------------------------------------------------------- */
 
+static void check_describe(void *context, const struct sim_access *access)
+{
+    char words[200] = "";
+    bool described = sim_rnic_describe(context, access, words, sizeof words);
+    CU_ASSERT_EQUAL(described, access->kind >= SIM_POST);
+    CU_ASSERT_PTR_NULL(strchr(words, '?'));
+}
+
+/* Some way through the world: all steps that are enabled have words, and all accesses, too. */
+static void walk(struct sim_world *w, uint64_t chance)
+{
+    struct sim_step steps[SIM_MAX_STEPS], parsed;
+    size_t mark = sim_arena_mark(&w->arena);
+    w->observe = check_describe;
+    w->observe_context = w;
+    for (int i = 0; i < 100; i++) {
+        uint32_t count = sim_world_enabled(w, steps);
+        for (uint32_t j = 0; j < count; j++) {
+            char words[64];
+            sim_step_print(w, &steps[j], words, sizeof words);
+            CU_ASSERT(sim_step_parse(w, words, &parsed));
+            CU_ASSERT_EQUAL(memcmp(&parsed, &steps[j], sizeof parsed), 0);
+        }
+        if (count == 0 || !sim_world_step(w, &steps[sim_random_below(&chance, count)]))
+            break;
+    }
+    w->observe = NULL;
+    sim_arena_undo(&w->arena, mark);
+}
+
 static void explore(const struct cw_test *test, struct cw_outcomes *outcomes, bool commute)
 {
     static struct cw w;
@@ -211,6 +243,8 @@ static void explore(const struct cw_test *test, struct cw_outcomes *outcomes, bo
     sim_cpu_start(w.w);
     sim_arena_seal(&w.w->arena);
     w.w->arena.undo_used = w.w->arena.undo_start = 0;
+    for (uint64_t i = 0; i < 4; i++)
+        walk(w.w, i);
     struct sim_explore options = {.mode = SIM_EXHAUSTIVE, .check_commute = commute};
     CU_ASSERT_EQUAL(sim_explore(w.w, &options, &outcomes->report), 0);
     CU_ASSERT_EQUAL(outcomes->report.result, SIM_OK);

@@ -30,13 +30,19 @@
 #define STATUS 88u
 #define BODY 104u /* Data Length, reserved, Block Offset */
 #define ZERO 120u /* instead of the entry's Generation and BODY */
+#define STAG 136u /* the request's */
 
 /* Bits of the verdict. */
+#define NOT_INVALIDATE 0x20u
+#define NOT_ALLOW_UNSEALED 0x10u
 #define NOT_SUCH_A_REQUEST 0x08u
 #define NOT_IN_RANGE 0x04u
 #define NOT_THIS_LENGTH 0x02u
 #define NOT_THIS_GENERATION 0x01u
-#define VERDICTS 0x10u
+#define VERDICTS 0x40u
+
+/* Flags with which a LOAD is answered. */
+#define FLAGS (KBTP_FLAG_ALLOW_UNSEALED | KBTP_FLAG_INVALIDATE)
 
 /* Octets of what is where. */
 #define IN_SCRATCH(place, count) \
@@ -76,6 +82,10 @@ static const struct kbtp_chain_wr wrs[KBTP_LOAD_WRS] = {
     [KBTP_LOAD_HANDLE] = {MOVE(0) = 2, .remote = IN_SCRATCH(HANDLE, 8),
                           .local = {IN_SCRATCH(RANGE, 6),
                                     IN_FIELD(KBTP_LOAD_ENTRY, RDMA_FIELD_REMOTE_TO, 5, 2)}},
+    [KBTP_LOAD_SINK] = {MOVE(0) = 1, .remote = IN_SCRATCH(STAG, 4),
+                        .local = {IN_FIELD(KBTP_LOAD_WRITE, RDMA_FIELD_REMOTE_STAG, 0, 4)}},
+    [KBTP_LOAD_TAKEN] = {MOVE(0) = 1, .remote = IN_SCRATCH(STAG, 4),
+                         .local = {IN_FIELD(KBTP_LOAD_SEND, RDMA_FIELD_IMM_STAG, 0, 4)}},
     [KBTP_LOAD_EXPECTED] = {MOVE(RDMA_SIGNALED) = 1, .remote = IN_SCRATCH(GENERATION, 2),
                             .local = {IN_COMPARE(KBTP_LOAD_CHECK_GENERATION, 2, 2)}},
 
@@ -92,8 +102,14 @@ static const struct kbtp_chain_wr wrs[KBTP_LOAD_WRS] = {
                           .local = {IN_SGE(KBTP_LOAD_WRITE, 0, RDMA_FIELD_SGE_LENGTH, 0, 4)}},
     [KBTP_LOAD_CHECK_HEADER] = {CHECK(HEADER, 0),
                                 .compare = {KBTP_WIRE_VERSION, KBTP_OP_LOAD, 0, 0},
-                                .mask = {0xff, 0xff, 0xff, 0xff},
+                                .mask = {0xff, 0xff, 0xff, (uint8_t)~FLAGS},
                                 .clear = {[HEADER_VERDICT - HEADER] = NOT_SUCH_A_REQUEST}},
+    [KBTP_LOAD_CHECK_UNSEALED] = {CHECK(HEADER, 0), .compare = {0, 0, 0, KBTP_FLAG_ALLOW_UNSEALED},
+                                  .mask = {0, 0, 0, KBTP_FLAG_ALLOW_UNSEALED},
+                                  .clear = {[HEADER_VERDICT - HEADER] = NOT_ALLOW_UNSEALED}},
+    [KBTP_LOAD_CHECK_INVALIDATE] = {CHECK(HEADER, 0), .compare = {0, 0, 0, KBTP_FLAG_INVALIDATE},
+                                    .mask = {0, 0, 0, KBTP_FLAG_INVALIDATE},
+                                    .clear = {[HEADER_VERDICT - HEADER] = NOT_INVALIDATE}},
     [KBTP_LOAD_VERDICT_1] = {MOVE(RDMA_FENCE) = 1, .remote = IN_SCRATCH(HEADER_VERDICT, 1),
                              .local = {IN_SCRATCH(RANGE_VERDICT, 1)}},
     [KBTP_LOAD_CHECK_HANDLE] = {CHECK(RANGE, RDMA_FENCE),
@@ -150,7 +166,7 @@ static const struct kbtp_chain_place receive[] = {
     IN_SCRATCH(REQUEST_ID, 16), /* and Block Handle */
     IN_SCRATCH(GENERATION, 2),
     IN_SCRATCH(UNUSED, 2), /* Status */
-    IN_FIELD(KBTP_LOAD_WRITE, RDMA_FIELD_REMOTE_STAG, 0, 4),
+    IN_SCRATCH(STAG, 4),
     IN_FIELD(KBTP_LOAD_WRITE, RDMA_FIELD_REMOTE_TO, 0, 8),
     IN_COMPARE(KBTP_LOAD_CHECK_LENGTH, 0, 4),
 };
@@ -206,39 +222,59 @@ static struct answer judge(uint32_t flags, uint32_t verdict)
         return (struct answer){KBTP_STATUS_STALE_GENERATION, true, true};
     if (!(flags & KBTP_ENTRY_VALID))
         return (struct answer){KBTP_STATUS_NOT_VALID, true, true};
-    if (!(flags & KBTP_ENTRY_SEALED))
+    if (!(flags & KBTP_ENTRY_SEALED) && (verdict & NOT_ALLOW_UNSEALED))
         return (struct answer){KBTP_STATUS_NOT_SEALED, true, true};
     return (struct answer){KBTP_STATUS_OK, (verdict & NOT_THIS_LENGTH) == 0, true};
 }
 
 static int op_octet(const struct kbtp_cpu *cpu, uint32_t op, uint8_t *octet)
 {
-    uint8_t octets[8];
+    uint8_t octets[8] = {0};
     int count = rdma_chain_encode(cpu->rdma, RDMA_FIELD_OP, op, octets);
     *octet = octets[0];
     return count < 0 ? count : count == 1 ? 0 : -ENOTSUP;
 }
 
+/* What the device calls the operations that a row can hold. */
+struct ops {
+    uint8_t noop, write, send, send_inv;
+};
+
+static int ops_of(const struct kbtp_cpu *cpu, struct ops *ops)
+{
+    struct rdma_caps caps;
+    rdma_caps(cpu->rdma, &caps);
+    bool invalidates = (caps.bits & RDMA_CAP_SEND_INV) != 0;
+    int failed = op_octet(cpu, RDMA_NOOP, &ops->noop);
+    failed = failed ? failed : op_octet(cpu, RDMA_WRITE, &ops->write);
+    failed = failed ? failed : op_octet(cpu, RDMA_SEND, &ops->send);
+    return failed ? failed : op_octet(cpu, invalidates ? RDMA_SEND_INV : RDMA_SEND, &ops->send_inv);
+}
+
+static void fill_row(const struct kbtp_cpu *cpu, const struct ops *ops, uint32_t flags,
+                     uint32_t verdict, char *row)
+{
+    struct answer answer = judge(flags, verdict);
+    bool loads = answer.answered && answer.status == KBTP_STATUS_OK;
+    uint8_t send = verdict & NOT_INVALIDATE ? ops->send : ops->send_inv;
+    const uint8_t octets[ROW_OCTETS] = {0,
+                                        (uint8_t)answer.status,
+                                        loads ? ops->write : ops->noop,
+                                        answer.answered ? send : ops->noop,
+                                        answer.generation ? ENTRY_GENERATION : ZERO,
+                                        loads ? BODY : ZERO};
+    mem_write(cpu->mem, row, octets, sizeof octets);
+}
+
 int kbtp_chain_load_fill(const struct kbtp_cpu *cpu, void *lookup)
 {
-    uint8_t noop, write, send;
-    int failed = op_octet(cpu, RDMA_NOOP, &noop);
-    failed = failed ? failed : op_octet(cpu, RDMA_WRITE, &write);
-    failed = failed ? failed : op_octet(cpu, RDMA_SEND, &send);
+    struct ops ops;
+    int failed = ops_of(cpu, &ops);
     if (failed)
         return failed;
     for (uint32_t flags = 0; flags <= (KBTP_ENTRY_VALID | KBTP_ENTRY_SEALED); flags++)
-        for (uint32_t verdict = 0; verdict < VERDICTS; verdict++) {
-            struct answer answer = judge(flags, verdict);
-            bool loads = answer.answered && answer.status == KBTP_STATUS_OK;
-            const uint8_t row[ROW_OCTETS] = {0,
-                                             (uint8_t)answer.status,
-                                             loads ? write : noop,
-                                             answer.answered ? send : noop,
-                                             answer.generation ? ENTRY_GENERATION : ZERO,
-                                             loads ? BODY : ZERO};
-            mem_write(cpu->mem, (char *)lookup + ROW_OF_FLAGS(flags) + ROW_OF_VERDICT(verdict), row,
-                      sizeof row);
-        }
+        for (uint32_t verdict = 0; verdict < VERDICTS; verdict++)
+            fill_row(cpu, &ops, flags, verdict,
+                     (char *)lookup + ROW_OF_FLAGS(flags) + ROW_OF_VERDICT(verdict));
     return 0;
 }

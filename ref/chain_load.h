@@ -3,31 +3,32 @@
  * Block Load as a chain (draft: Block Load, RNIC Execution): the LOADs of one connection are
  * answered by the RNIC. Between the receive and the completion no CPU has a part.
  *
- * It is the happy path, and a proof that the interface carries chains. kbtp_target does not offer
- * it. What it does for a LOAD of 40 octets without Flags whose Length is the entry's Data Length:
- * the RDMA Write of the block, and COMPLETION with OK; for any other such LOAD, COMPLETION with
- * INVALID_HANDLE, STALE_GENERATION, NOT_VALID or NOT_SEALED, in the order of I-31 and without
- * Data Length and Block Offset (I-45): octet for octet what the software target sends.
+ * It is a proof that the interface carries chains; kbtp_target does not offer it. What it does for a
+ * LOAD of 40 octets whose Length is the entry's Data Length, with or without ALLOW_UNSEALED and
+ * INVALIDATE: the RDMA Write of the block, and COMPLETION with OK; for any other such LOAD,
+ * COMPLETION with INVALID_HANDLE, STALE_GENERATION, NOT_VALID or NOT_SEALED, in the order of I-31
+ * and without Data Length and Block Offset (I-45): octet for octet what the software target sends.
+ * With INVALIDATE the completion takes the STag back, where the device can (I-29).
  *
  * How a chain decides: it always runs whole. Each check is a CAS on a word of scratch memory that
  * holds both sides, and clears a bit of a verdict; the verdict and the entry's Flags are put into
  * the address of a READ of the look-up table, and what that brings is the Status, the operation
- * codes of the last two work requests (WRITE or NOOP, SEND or NOOP), and which of the entry's
+ * codes of the last two work requests (WRITE or NOOP; SEND, SEND_INV or NOOP), and which of the entry's
  * fields the completion shows.
  *
  * What it cannot do, so that whoever uses it sees to it:
  *   - Nobody changes the table or frees blocks meanwhile: no block is pinned (I-01), and the two
  *     halves of an entry are read in no order.
- *   - Whatever is not such a request - another Opcode, Version or Flags, Length other than Data
- *     Length (a smaller Data Length is legal, which a CAS cannot see), STag invalidation, records -
- *     is not answered: both last work requests stay NOOPs, and the run is over. Handing it over to
- *     software (a punt) is not there yet.
- *   - A message that is not of 40 octets is not seen to be: of a shorter one the missing octets are
- *     those of before, in which Length is 0xffffffff, so that it is not answered.
+ *   - Whatever is not such a request - another Opcode, Version or Flag, Length other than Data
+ *     Length (a smaller Data Length is legal, which a CAS cannot see) - is not answered: both last
+ *     work requests stay NOOPs, and the run is over. Handing it over to software (a punt) is not
+ *     there yet.
+ *   - How long a message is it does not see. Of one shorter than 40 octets the missing ones are
+ *     those of before, in which Length is 0xffffffff, so that it is not answered; a longer one does
+ *     not fit the receive, and ends the connection.
  *   - A handle of the range's upper 48 bits but beyond the table stops the loop: the device refuses
  *     the READ, the queue fails, and no later request of this connection is answered.
- *   - ADDR_LE is not selected. A device whose fields are little-endian has few enough SGEs only if
- *     it has 20 of them.
+ *   - ADDR_LE is not selected. SGEs of a receive: 10; 14 or 17 where fields are little-endian.
  */
 #ifndef KBTP_REF_CHAIN_LOAD_H
 #define KBTP_REF_CHAIN_LOAD_H
@@ -43,6 +44,8 @@
 enum kbtp_chain_load_wr {
     /* LOOP, first part: patches what the next one reads. */
     KBTP_LOAD_HANDLE,
+    KBTP_LOAD_SINK,     /* the request's STag becomes that of the RDMA Write */
+    KBTP_LOAD_TAKEN,    /* and the one that the completion invalidates, if it does */
     KBTP_LOAD_EXPECTED, /* the request's Generation becomes what is compared with */
     /* Second part. */
     KBTP_LOAD_ENTRY,
@@ -50,6 +53,8 @@ enum kbtp_chain_load_wr {
     KBTP_LOAD_BODY,
     KBTP_LOAD_LENGTH,
     KBTP_LOAD_CHECK_HEADER,
+    KBTP_LOAD_CHECK_UNSEALED, /* the Flags that a LOAD may have */
+    KBTP_LOAD_CHECK_INVALIDATE,
     KBTP_LOAD_VERDICT_1,
     KBTP_LOAD_CHECK_HANDLE,
     KBTP_LOAD_VERDICT_2,

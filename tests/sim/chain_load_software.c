@@ -10,7 +10,6 @@
 
 static struct peer peer;
 static uint8_t data[SOFTWARE_BLOCK];
-static struct rdma_region region;
 
 static void bind(uint32_t n, uint32_t length, uint16_t flags)
 {
@@ -60,14 +59,11 @@ bool software_open(void)
     if (peer_send_message(&peer, &hello) != 0)
         return false;
     move();
-    return peer_take(&peer, &ack) == 0 && ack.header.opcode == KBTP_OP_HELLO_ACK &&
-           rdma_reg(peer.rdma, data, sizeof data, RDMA_LOCAL_WRITE | RDMA_REMOTE_WRITE, 0,
-                    &region) == 0;
+    return peer_take(&peer, &ack) == 0 && ack.header.opcode == KBTP_OP_HELLO_ACK;
 }
 
 void software_close(void)
 {
-    rdma_dereg(peer.rdma, &region);
     peer_close(&peer);
     close_pair();
 }
@@ -82,6 +78,10 @@ void software_memory(uint8_t entries[SOFTWARE_HANDLES * KBTP_ENTRY_OCTETS],
 void software_ask(const struct kbtp_message *request, struct software_answer *answer)
 {
     struct kbtp_message asked = *request, ignored;
+    struct rdma_region region; /* it may be invalidated */
+    CU_ASSERT_EQUAL_FATAL(
+        rdma_reg(peer.rdma, data, sizeof data, RDMA_LOCAL_WRITE | RDMA_REMOTE_WRITE, 0, &region),
+        0);
     asked.operands.data.stag = region.stag;
     asked.operands.data.tagged_offset = region.base_to;
     memset(data, 0xee, sizeof data);
@@ -93,4 +93,5 @@ void software_ask(const struct kbtp_message *request, struct software_answer *an
         memcpy(answer->completion, peer.receives[peer.got[0]], sizeof answer->completion);
     peer_take(&peer, &ignored);
     memcpy(answer->data, data, sizeof data);
+    CU_ASSERT_EQUAL(rdma_dereg(peer.rdma, &region), 0);
 }

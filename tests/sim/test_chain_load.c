@@ -34,6 +34,7 @@ struct chain_test {
     enum sim_dma_order dma_order;
     uint32_t fetched_ahead; /* work requests of a queue; 0: 2 */
     bool atomic_big_endian;
+    bool fields_little_endian;
     bool every_step; /* no step is taken at once */
     bool by_chance;  /* walks instead of all orders: what is wrong is found soon */
     /* What is wrong with the program; may be NULL. */
@@ -46,13 +47,14 @@ struct asker {
     uint32_t sent, answered;
     uint8_t completions[REQUESTS][KBTP_COMPLETION_OCTETS];
     uint8_t data[REQUESTS][SOFTWARE_BLOCK];
+    uint32_t invalidated[REQUESTS]; /* STags, as the completions of receives say */
 };
 
 static const struct chain_test *running;
 static struct software_answer expected[REQUESTS];
 static struct sim_world *world;
 static char *memory_of_a;
-static struct rdma_region region_of_a;
+static struct rdma_region region_of_a, region_of_data; /* the same memory */
 static uint32_t cq_a, cq_b, conn_a, conn_b;
 static struct kbtp_chain chain;
 static struct kbtp_chain_program program;
@@ -64,7 +66,7 @@ static void send_request(struct sim_agent *agent, uint32_t i, uint16_t flags)
 {
     struct kbtp_message message = running->requests[i];
     uint8_t octets[KBTP_REQUEST_MAX_OCTETS];
-    message.operands.data.stag = region_of_a.stag;
+    message.operands.data.stag = region_of_data.stag;
     message.operands.data.tagged_offset = DATA_TO + DATA_AT(i);
     int length = kbtp_wire_encode(&message, false, octets, sizeof octets);
     struct rdma_sge sge = {octets, (uint32_t)length, 0};
@@ -87,6 +89,7 @@ static int ask(struct sim_agent *agent, void *private, uint32_t argument)
     uint32_t i = p->answered++;
     if (wc.status != RDMA_OK || wc.length != KBTP_COMPLETION_OCTETS)
         return 0; /* zeros are nobody's answer */
+    p->invalidated[i] = wc.flags & RDMA_WC_INVALIDATED ? wc.imm : 0;
     mem_read(&agent->mem, p->completions[i], memory_of_a + RECEIVE_AT(i), KBTP_COMPLETION_OCTETS);
     mem_read(&agent->mem, p->data[i], memory_of_a + DATA_AT(i), SOFTWARE_BLOCK);
     return 0;
@@ -122,6 +125,12 @@ static const struct sim_program idle_program = {.private_size = 8,
                                                 .choices = bare_choices,
                                                 .due = never};
 
+/* I-29. */
+static uint32_t stag_taken_back(uint32_t i)
+{
+    return running->requests[i].header.flags & KBTP_FLAG_INVALIDATE ? region_of_data.stag : 0;
+}
+
 /* Asked in every quiescent state: is everything there that must be, octet for octet? */
 static bool judge(struct sim_world *w, char *why, size_t size)
 {
@@ -141,6 +150,8 @@ static bool judge(struct sim_world *w, char *why, size_t size)
             sim_violate(w, "as-software", "completion %u differs", i);
         else if (memcmp(p->data[i], expected[i].data, SOFTWARE_BLOCK) != 0)
             sim_violate(w, "as-software", "data %u differ", i);
+        else if (p->invalidated[i] != stag_taken_back(i))
+            sim_violate(w, "as-software", "STag %x is taken back by %u", p->invalidated[i], i);
     }
     return false;
 }
@@ -248,8 +259,10 @@ static void open_hosts(const struct chain_test *test, bool big_endian_fields, ui
     cpu = (struct kbtp_cpu){&native, &world->agents[1].rdma};
     memory_of_a = bare_segment(world, "initiator", INITIATOR_OCTETS, 1);
     memset(memory_of_a + DATA_AT(0), 0xee, SOFTWARE_BLOCK * REQUESTS);
+    CU_ASSERT_EQUAL_FATAL(
+        rdma_reg(a, memory_of_a, INITIATOR_OCTETS, RDMA_LOCAL_WRITE, 0, &region_of_a), 0);
     CU_ASSERT_EQUAL_FATAL(rdma_reg(a, memory_of_a, INITIATOR_OCTETS,
-                                   RDMA_LOCAL_WRITE | RDMA_REMOTE_WRITE, DATA_TO, &region_of_a),
+                                   RDMA_LOCAL_WRITE | RDMA_REMOTE_WRITE, DATA_TO, &region_of_data),
                           0);
     CU_ASSERT_EQUAL_FATAL(rdma_cq_create(a, 8, &cq_a), 0);
     CU_ASSERT_EQUAL_FATAL(rdma_cq_create(cpu.rdma, 8, &cq_b), 0);
@@ -265,7 +278,7 @@ static void open_hosts(const struct chain_test *test, bool big_endian_fields, ui
 static void open_world(const struct chain_test *test)
 {
     struct kbtp_chain_config config;
-    open_hosts(test, true, 16, &config);
+    open_hosts(test, !test->fields_little_endian, 16, &config);
     /* Aligned to what a run takes. */
     config.memory =
         (char *)config.memory +
@@ -340,22 +353,29 @@ static const struct answered {
     uint16_t generation;
     uint16_t status;
     uint32_t length;
+    uint16_t flags;
 } answered[] = {
-    {SEALED_16, 2, KBTP_STATUS_OK, 16},
-    {SEALED_16, 0, KBTP_STATUS_OK, 16},
-    {SEALED_7, 2, KBTP_STATUS_OK, 7},
-    {SEALED_0, 0, KBTP_STATUS_OK, 0},
-    {SEALED_64, 2, KBTP_STATUS_OK, 64},
-    {BOUND_TWICE, 4, KBTP_STATUS_OK, 8},
-    {BOUND_TWICE, 2, KBTP_STATUS_STALE_GENERATION, 8},
-    {SEALED_16, 0x0200, KBTP_STATUS_STALE_GENERATION, 16},
-    {UNBOUND, 0, KBTP_STATUS_NOT_VALID, 16},
-    {FREED, 3, KBTP_STATUS_NOT_VALID, 8},
-    {FREED, 2, KBTP_STATUS_STALE_GENERATION, 8},
-    {UNSEALED_16, 2, KBTP_STATUS_NOT_SEALED, 16},
-    {UNSEALED_16, 0, KBTP_STATUS_NOT_SEALED, 99}, /* which is said before TOO_LARGE */
-    {0x10000, 0, KBTP_STATUS_INVALID_HANDLE, 16},
-    {0x10000 + SEALED_16, 7, KBTP_STATUS_INVALID_HANDLE, 16},
+    {SEALED_16, 2, KBTP_STATUS_OK, 16, 0},
+    {SEALED_16, 0, KBTP_STATUS_OK, 16, 0},
+    {SEALED_7, 2, KBTP_STATUS_OK, 7, 0},
+    {SEALED_0, 0, KBTP_STATUS_OK, 0, 0},
+    {SEALED_64, 2, KBTP_STATUS_OK, 64, 0},
+    {BOUND_TWICE, 4, KBTP_STATUS_OK, 8, 0},
+    {BOUND_TWICE, 2, KBTP_STATUS_STALE_GENERATION, 8, 0},
+    {SEALED_16, 0x0200, KBTP_STATUS_STALE_GENERATION, 16, 0},
+    {UNBOUND, 0, KBTP_STATUS_NOT_VALID, 16, 0},
+    {FREED, 3, KBTP_STATUS_NOT_VALID, 8, 0},
+    {FREED, 2, KBTP_STATUS_STALE_GENERATION, 8, 0},
+    {UNSEALED_16, 2, KBTP_STATUS_NOT_SEALED, 16, 0},
+    {UNSEALED_16, 0, KBTP_STATUS_NOT_SEALED, 99, 0}, /* which is said before TOO_LARGE */
+    {0x10000, 0, KBTP_STATUS_INVALID_HANDLE, 16, 0},
+    {0x10000 + SEALED_16, 7, KBTP_STATUS_INVALID_HANDLE, 16, 0},
+    {UNSEALED_16, 2, KBTP_STATUS_OK, 16, KBTP_FLAG_ALLOW_UNSEALED},
+    {SEALED_16, 2, KBTP_STATUS_OK, 16, KBTP_FLAG_ALLOW_UNSEALED},
+    {UNBOUND, 0, KBTP_STATUS_NOT_VALID, 16, KBTP_FLAG_ALLOW_UNSEALED},
+    {SEALED_16, 2, KBTP_STATUS_OK, 16, KBTP_FLAG_INVALIDATE},
+    {SEALED_16, 1, KBTP_STATUS_STALE_GENERATION, 16, KBTP_FLAG_INVALIDATE},
+    {UNSEALED_16, 0, KBTP_STATUS_OK, 16, KBTP_FLAG_ALLOW_UNSEALED | KBTP_FLAG_INVALIDATE},
 };
 
 static void as_software(enum sim_ordering ordering, bool atomic_big_endian)
@@ -366,6 +386,7 @@ static void as_software(enum sim_ordering ordering, bool atomic_big_endian)
                                   .count = 1,
                                   .ordering = ordering,
                                   .atomic_big_endian = atomic_big_endian};
+        test.requests[0].header.flags = a->flags;
         expect_as_software(&test, true);
         CU_ASSERT_EQUAL(expected[0].completion[23], a->status);
     }
@@ -433,6 +454,21 @@ static void searched_otherwise(void)
     CU_ASSERT(states > 10000);
 }
 
+/* Fields of work requests in the other order: octets of one lie apart, there are more pieces. */
+static void little_endian_fields(void)
+{
+    struct chain_test test = {.requests = {load(SEALED_16, 2, 16)},
+                              .count = 1,
+                              .dma_order = SIM_DMA_DESCENDING,
+                              .fields_little_endian = true};
+    expect_as_software(&test, true);
+    test.requests[0] = load(BOUND_TWICE, 2, 8);
+    expect_as_software(&test, true);
+    test.dma_order = SIM_DMA_ANY;
+    test.by_chance = true;
+    expect_as_software(&test, true);
+}
+
 /* ---- what is not answered ---------------------------------------------------------------- */
 
 static void not_such_a_request(void)
@@ -441,7 +477,7 @@ static void not_such_a_request(void)
         load(SEALED_16, 2, 15), load(SEALED_16, 2, 17), load(SEALED_16, 2, 0),
         load(SEALED_16, 2, 16), load(SEALED_16, 2, 16), load(SEALED_16, 2, 16),
     };
-    messages[3].header.flags = KBTP_FLAG_ALLOW_UNSEALED;
+    messages[3].header.flags = KBTP_FLAG_SEAL;
     messages[4].header.flags = 0x8000; /* unknown ones: software ignores them */
     messages[5].header.opcode = KBTP_OP_STORE;
     messages[5].header.handle = SOFTWARE_FIRST_HANDLE + 16; /* INVALID_HANDLE: not the peer's */
@@ -464,10 +500,11 @@ static void no_fence(struct kbtp_chain_wr *program_wrs, uint32_t which)
 static bool is_found(enum sim_ordering ordering, void (*spoil)(struct kbtp_chain_wr *, uint32_t),
                      uint32_t which)
 {
-    const struct kbtp_message requests[] = {load(SEALED_16, 2, 16), load(SEALED_16, 0, 16),
-                                            load(BOUND_TWICE, 2, 8)};
+    struct kbtp_message requests[] = {load(SEALED_16, 2, 16), load(SEALED_16, 0, 16),
+                                      load(SEALED_16, 2, 16), load(BOUND_TWICE, 2, 8)};
     bool found = false;
-    for (int i = 0; i < 3 && !found; i++) {
+    requests[2].header.flags = KBTP_FLAG_INVALIDATE;
+    for (int i = 0; i < 4 && !found; i++) {
         enum sim_result result;
         struct chain_test test = {.requests = {requests[i]},
                                   .count = 1,
@@ -547,6 +584,8 @@ static void every_check_is_needed(void)
         bool is_answered;
     } checks[] = {
         {KBTP_LOAD_CHECK_HEADER, SEALED_16, 2, 16, 0x8000, false},
+        {KBTP_LOAD_CHECK_UNSEALED, UNSEALED_16, 2, 16, 0, true},
+        {KBTP_LOAD_CHECK_INVALIDATE, SEALED_16, 2, 16, 0, true},
         {KBTP_LOAD_CHECK_HANDLE, 0x10000, 0, 16, 0, true},
         {KBTP_LOAD_CHECK_LENGTH, SEALED_16, 2, 17, 0, false},
         {KBTP_LOAD_CHECK_GENERATION, SEALED_16, 1, 16, 0, true},
@@ -613,7 +652,10 @@ static void runs_follow_each_other(void)
     for (uint32_t round = 0; round < 3; round++)
         for (size_t i = 0; i < sizeof answered / sizeof *answered; i++) {
             const struct answered *a = &answered[i];
+            if (a->flags & KBTP_FLAG_INVALIDATE)
+                continue; /* there is one STag */
             test.requests[0] = load(a->handle, a->generation, a->length + (round == 1));
+            test.requests[0].header.flags = a->flags;
             bool as_long = round != 1 || a->status != KBTP_STATUS_OK;
             software_ask(&test.requests[0], &expected[0]);
             expected[0].answered = as_long;
@@ -713,10 +755,11 @@ static void refused_by_init(void)
     config.conn = conn_b;
     CU_ASSERT_EQUAL(kbtp_chain_init(&cpu, &chain, &program, &config), 0);
     sim_world_free(world);
-    /* Little-endian fields: a receive would need 17 SGEs, with atomics so as well. */
-    open_hosts(&test, false, 16, &config);
+    test.atomic_big_endian = true;
+    open_hosts(&test, false, 16, &config); /* a receive would need 17 SGEs */
     CU_ASSERT_EQUAL(kbtp_chain_init(&cpu, &chain, &program, &config), -ENOTSUP);
     sim_world_free(world);
+    test.atomic_big_endian = false;
     open_hosts(&test, true, 9, &config); /* one too few */
     CU_ASSERT_EQUAL(kbtp_chain_init(&cpu, &chain, &program, &config), -ENOTSUP);
     sim_world_free(world);
@@ -736,6 +779,7 @@ int main(void)
         {"one request after the other", one_after_the_other},
         {"two requests at once", pipelined},
         {"searched otherwise", searched_otherwise},
+        {"fields in the other order", little_endian_fields},
         {"what is not answered", not_such_a_request},
         {"every FENCE is needed", every_fence_is_needed},
         {"parts are needed", parts_are_needed},

@@ -51,10 +51,12 @@ static char *scratch_of(const struct kbtp_chain *chain, uint32_t run)
 /* Octets that follow each other in memory are one SGE. */
 static int add_octet(struct rdma_sge *sges, uint32_t *count, char *at, uint32_t lkey)
 {
-    struct rdma_sge *last = *count != 0 ? &sges[*count - 1] : NULL;
-    if (last && last->lkey == lkey && (char *)last->addr + last->length == at) {
-        last->length++;
-        return 0;
+    if (*count != 0) {
+        struct rdma_sge *last = &sges[*count - 1];
+        if (last->lkey == lkey && (char *)last->addr + last->length == at) {
+            last->length++;
+            return 0;
+        }
     }
     if (*count == KBTP_CHAIN_SGES)
         return -ENOTSUP;

@@ -85,9 +85,9 @@ extern const struct kbtp_chain_program kbtp_chain_load;
 
 /*
  * The program for handles from `first_handle` on, which is a multiple of 65536, else -EINVAL.
- * `wrs` is memory for it.
+ * `memory` is for it.
  */
-int kbtp_chain_load_for(uint64_t first_handle, struct kbtp_chain_wr wrs[KBTP_LOAD_WRS],
+int kbtp_chain_load_for(uint64_t first_handle, struct kbtp_chain_wr memory[KBTP_LOAD_WRS],
                         struct kbtp_chain_program *program);
 
 /*

@@ -48,7 +48,7 @@ static const struct sim_program program = {.private_size = sizeof(struct cw_priv
 static void look_at_queue(const struct cw *w, const struct rdma_chain_queue *queue, uint32_t i,
                           struct cw_outcome *now)
 {
-    struct rdma_chain_state state;
+    struct rdma_chain_state state = {0};
     CU_ASSERT_EQUAL_FATAL(rdma_chain_state(w->b, queue, &state), 0);
     now->status[i] = state.status;
     now->completions[i] = state.completions - w->first;

@@ -244,7 +244,7 @@ static void fields_have_places(void)
         const char *from = w.loop.region.addr;
         for (uint32_t field = 0; field < RDMA_FIELDS; field++) {
             bool of_sge = field >= RDMA_FIELD_SGE_TO && field <= RDMA_FIELD_SGE_LKEY;
-            void *first, *last, *other;
+            void *first = NULL, *last = NULL, *other;
             uint32_t n = octets[field];
             CU_ASSERT_EQUAL(rdma_chain_field(w.b, &w.loop, 9, field, 0, 0, &first), (int)n);
             CU_ASSERT_EQUAL(rdma_chain_field(w.b, &w.loop, 9, field, 0, n - 1, &last), (int)n);
@@ -325,17 +325,16 @@ static void patched_fields_have_effect(void)
 static void patched_to_nonsense(void)
 {
     static const struct {
-        uint32_t field;
         uint64_t value;
-        uint32_t status;
+        uint32_t field, status;
     } nonsense[] = {
-        {RDMA_FIELD_OP, RDMA_SEND, RDMA_LOCAL_ERROR},
-        {RDMA_FIELD_OP, RDMA_BIND, RDMA_LOCAL_ERROR},
-        {RDMA_FIELD_SGE_LKEY, 0xdead, RDMA_LOCAL_ERROR},
-        {RDMA_FIELD_SGE_TO, 1, RDMA_LOCAL_ERROR},
-        {RDMA_FIELD_SGE_LENGTH, 0x10000, RDMA_LOCAL_ERROR},
-        {RDMA_FIELD_REMOTE_STAG, 1, RDMA_REMOTE_ACCESS},
-        {RDMA_FIELD_REMOTE_TO, 1, RDMA_REMOTE_ACCESS},
+        {RDMA_SEND, RDMA_FIELD_OP, RDMA_LOCAL_ERROR},
+        {RDMA_BIND, RDMA_FIELD_OP, RDMA_LOCAL_ERROR},
+        {0xdead, RDMA_FIELD_SGE_LKEY, RDMA_LOCAL_ERROR},
+        {1, RDMA_FIELD_SGE_TO, RDMA_LOCAL_ERROR},
+        {0x10000, RDMA_FIELD_SGE_LENGTH, RDMA_LOCAL_ERROR},
+        {1, RDMA_FIELD_REMOTE_STAG, RDMA_REMOTE_ACCESS},
+        {1, RDMA_FIELD_REMOTE_TO, RDMA_REMOTE_ACCESS},
     };
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
         open_world(3, false);

@@ -87,15 +87,12 @@ static void counts_are_absolute(void)
 /* Work request 1 writes word 3 to word 4 until a patch makes it word 5. */
 static void put_patched(const struct cw *w, bool in_stages)
 {
-    void *at;
-    CU_ASSERT_EQUAL(rdma_chain_field(w->b, &w->loop, w->first + 1, RDMA_FIELD_REMOTE_TO, 0, 0, &at),
+    void *first = NULL, *last = NULL;
+    uint32_t number = w->first + 1;
+    CU_ASSERT_EQUAL(rdma_chain_field(w->b, &w->loop, number, RDMA_FIELD_REMOTE_TO, 0, 0, &first),
                     8);
-    if ((char *)at > (char *)w->loop.region.addr) {
-        void *last;
-        CU_ASSERT_EQUAL(
-            rdma_chain_field(w->b, &w->loop, w->first + 1, RDMA_FIELD_REMOTE_TO, 0, 7, &last), 8);
-        at = last < at ? last : at;
-    }
+    CU_ASSERT_EQUAL(rdma_chain_field(w->b, &w->loop, number, RDMA_FIELD_REMOTE_TO, 0, 7, &last), 8);
+    void *at = (uintptr_t)first < (uintptr_t)last ? first : last;
     uint8_t patch[8];
     CU_ASSERT_EQUAL(rdma_chain_encode(w->b, RDMA_FIELD_REMOTE_TO, cw_to(w, 5), patch), 8);
     memcpy((void *)w->words[0], patch, 8);

@@ -215,6 +215,25 @@ static void places_are_used_again(void)
     cw_close(&w);
 }
 
+/* An ENABLE says too much: what the place held one turn before is not executed again. */
+static void what_a_place_held_before(void)
+{
+    open_world(0, false);
+    for (uint32_t i = 0; i < CW_DEPTH; i++)
+        cw_put_read(&w, i, 0, 1, 0);
+    cw_enable(&w, &w.loop, CW_DEPTH);
+    set_word(0, 5);
+    struct rdma_wr enable = {.op = RDMA_ENABLE};
+    enable.enable.queue = w.loop.id;
+    enable.enable.count = CW_DEPTH + 1;
+    cw_put(&w, &w.ctrl, 0, &enable);
+    cw_enable(&w, &w.ctrl, 1);
+    CU_ASSERT_EQUAL(state_of(&w.loop).status, RDMA_LOCAL_ERROR);
+    CU_ASSERT_EQUAL(state_of(&w.loop).completions, 1);
+    CU_ASSERT_EQUAL(word(1), 0);
+    cw_close(&w);
+}
+
 static void a_send_queue_is_the_chains(void)
 {
     open_world(0, false);
@@ -503,6 +522,7 @@ int main(void)
         {"what SGEs may be", what_sges_may_be},
         {"numbers of places", numbers_of_places},
         {"places are used again", places_are_used_again},
+        {"what a place held before", what_a_place_held_before},
         {"a send queue is the chain's", a_send_queue_is_the_chains},
         {"fields have places", fields_have_places},
         {"values of fields", values_of_fields},

@@ -25,9 +25,12 @@
 #ifndef KBTP_NET_RDMA_H
 #define KBTP_NET_RDMA_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct rdma;
 
 /* ---- what a device can do ---------------------------------------------------------------- */
 
@@ -286,14 +289,111 @@ struct rdma_event {
 /* ---- chains ------------------------------------------------------------------------------ */
 
 /*
- * Queues whose work requests wait in memory until they are enabled, and may be patched there until
- * they are fetched. See RDMA_CAP_CHAIN; null where there are none.
+ * A chain is a program of work requests that the device runs by itself: they lie in memory, wait
+ * there until they are enabled, and may be patched until they are fetched. What sets one off is a
+ * completion that a WAIT counts, what it does with it follows from the octets that receives and
+ * READs placed into the fields of later work requests.
+ *
+ * Queues. A chain queue has `depth` places in memory of the caller. Its work requests have absolute
+ * numbers, the first is `first`; number i lies in place (i - first) modulo depth. Numbers, counts
+ * and limits are 32 bits wide and wrap: "below" and "at least" mean a difference of less than 2^31.
+ *
+ *     put      written into its place [a store into the buffer of the queue pair]
+ *     enabled  its number is below the queue's limit, which ENABLE or rdma_chain_enable() raised,
+ *              and which never falls
+ *     fetched  the device has copied its octets: at any time after it was enabled, never before,
+ *              and long before it is executed if the device likes. A patch that comes later is
+ *              lost, one that comes in between may be
+ *     done     as after rdma_post_send()
+ *
+ * Work requests of a queue are executed in order, with the exceptions of enum rdma_op; RDMA_FENCE
+ * orders what reads memory behind the READ or atomic that writes it. What patches a work request
+ * must be done before it is enabled: WAIT for it, then ENABLE.
+ *
+ * Completions of a chain queue are counted, and go to no completion queue: one for each work
+ * request with RDMA_SIGNALED, and one for each that fails or is FLUSHED, with or without. So a WAIT
+ * also goes on after an error: what is harmful then must be a NOOP until a patch makes it more.
+ *
+ * The memory of queues, and whatever a chain patches or reads, is shared memory: between
+ * rdma_chain_put() and completion nobody but the device touches the place.
  */
-struct rdma_chain_ops;
+enum rdma_chain_kind {
+    /* A queue pair of its own, both ends here: NOOP, READ, WRITE, atomics, WAIT, ENABLE; STags are
+     * those of regions of this device. */
+    RDMA_CHAIN_LOOP,
+    RDMA_CHAIN_CTRL, /* WAIT and ENABLE alone */
+    /* The send queue of a connection, from CONNECTED on: rdma_post_send() is refused from then on.
+     * All that the connection could send, and WAIT, ENABLE. */
+    RDMA_CHAIN_SEND,
+    /* Names a connection's receive queue, so that WAIT can count its completions, which go to the
+     * completion queue as ever. No work requests; receives are posted with rdma_post_recv(), and
+     * their SGEs may be fields of work requests. */
+    RDMA_CHAIN_RECV,
+};
+
+struct rdma_chain_config {
+    uint32_t kind;  /* enum rdma_chain_kind */
+    uint32_t conn;  /* SEND, RECV */
+    uint32_t depth; /* work requests; not RECV */
+    uint32_t reserved;
+    void *memory; /* rdma_chain_octets(), aligned to 64; not RECV */
+};
+
+struct rdma_chain_queue {
+    uint32_t id;    /* for rdma_wr.wait and .enable */
+    uint32_t kind;  /* enum rdma_chain_kind */
+    uint32_t depth; /* work requests */
+    uint32_t first; /* number of the first work request; so many completions are counted before */
+    struct rdma_region region; /* its memory, LOCAL_WRITE: the lkey of SGEs that patch it */
+};
+
+struct rdma_chain_state {
+    uint32_t enabled;     /* the limit */
+    uint32_t completed;   /* all work requests below are done; their places are free */
+    uint32_t completions; /* as WAIT counts them */
+    uint32_t status;      /* enum rdma_status: why it failed; FLUSHED: its connection ended. Nothing
+                        is begun any more */
+};
+
+/* What of a work request can be patched. In brackets: octets. */
+enum rdma_chain_field {
+    RDMA_FIELD_OP,           /* [1] */
+    RDMA_FIELD_IMM_STAG,     /* [4] */
+    RDMA_FIELD_REMOTE_TO,    /* [8] */
+    RDMA_FIELD_REMOTE_STAG,  /* [4] */
+    RDMA_FIELD_SGE_TO,       /* [8] not the address: the Tagged Offset in the region of the lkey */
+    RDMA_FIELD_SGE_LENGTH,   /* [4] */
+    RDMA_FIELD_SGE_LKEY,     /* [4] */
+    RDMA_FIELD_ADD,          /* [8] FETCH_ADD, and so on */
+    RDMA_FIELD_ADD_MASK,     /* [8] */
+    RDMA_FIELD_COMPARE,      /* [8] */
+    RDMA_FIELD_COMPARE_MASK, /* [8] */
+    RDMA_FIELD_SWAP,         /* [8] */
+    RDMA_FIELD_SWAP_MASK,    /* [8] */
+    RDMA_FIELD_QUEUE,        /* [8] WAIT, ENABLE */
+    RDMA_FIELD_COUNT,        /* [8] */
+    RDMA_FIELDS,
+};
+
+/* What a provider implements; the calls below the others say what each is. */
+struct rdma_chain_ops {
+    uint32_t (*octets)(struct rdma *r, uint32_t depth);
+    int (*create)(struct rdma *r, const struct rdma_chain_config *config,
+                  struct rdma_chain_queue *queue);
+    int (*destroy)(struct rdma *r, struct rdma_chain_queue *queue);
+    int (*put)(struct rdma *r, const struct rdma_chain_queue *queue, uint32_t number,
+               const struct rdma_wr *wr);
+    int (*enable)(struct rdma *r, const struct rdma_chain_queue *queue, uint32_t limit);
+    int (*state)(struct rdma *r, const struct rdma_chain_queue *queue,
+                 struct rdma_chain_state *state);
+    int (*field)(struct rdma *r, const struct rdma_chain_queue *queue, uint32_t number,
+                 uint32_t field, uint32_t sge, uint32_t lane, void **at);
+    int (*encode)(struct rdma *r, uint32_t field, uint64_t value, uint8_t octets[8]);
+    int (*reg_strided)(struct rdma *r, void *addr, uint32_t count, uint32_t octets, uint32_t stride,
+                       uint32_t access, struct rdma_region *region);
+};
 
 /* ---- operations -------------------------------------------------------------------------- */
-
-struct rdma;
 
 /* What a provider implements; the calls below say what each is. */
 struct rdma_ops {
@@ -322,7 +422,7 @@ struct rdma_ops {
     int (*post_recv)(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint32_t count);
     int (*timer)(struct rdma *r, uint32_t id, uint64_t delay_ns);
     int (*random)(struct rdma *r, void *octets, uint32_t length);
-    const struct rdma_chain_ops *chain;
+    const struct rdma_chain_ops *chain; /* may be null without RDMA_CAP_CHAIN */
 };
 
 struct rdma {
@@ -489,6 +589,100 @@ static inline int rdma_timer(struct rdma *r, uint32_t id, uint64_t delay_ns)
 static inline int rdma_random(struct rdma *r, void *octets, uint32_t length)
 {
     return r->ops->random(r, octets, length);
+}
+
+/* ---- calls about chains; all return -ENOTSUP without RDMA_CAP_CHAIN ---------------------- */
+
+/* Octets of memory of a queue with so many places; 0: no chains, or no such depth. */
+static inline uint32_t rdma_chain_octets(struct rdma *r, uint32_t depth)
+{
+    return r->ops->chain ? r->ops->chain->octets(r, depth) : 0;
+}
+
+/*
+ * [mlx5dv: queue pairs with IBV_QP_CREATE_CROSS_CHANNEL and MANAGED_SEND] For set-up. -EINVAL:
+ * kind, depth or memory; SEND and RECV: no such connection; SEND: work requests were posted, or
+ * it is a chain's already. -ENOSPC: no LOOP or CTRL queue is left. Errors of rdma_reg().
+ */
+static inline int rdma_chain_create(struct rdma *r, const struct rdma_chain_config *config,
+                                    struct rdma_chain_queue *queue)
+{
+    return r->ops->chain ? r->ops->chain->create(r, config, queue) : -ENOTSUP;
+}
+
+/* Nothing of a LOOP or CTRL queue lands after the return. A queue of a connection ends with it: for
+ * SEND -EBUSY before rdma_destroy(). */
+static inline int rdma_chain_destroy(struct rdma *r, struct rdma_chain_queue *queue)
+{
+    return r->ops->chain ? r->ops->chain->destroy(r, queue) : -ENOTSUP;
+}
+
+/*
+ * Writes a work request into its place: to post it, and to restore it after patches, for its next
+ * turn. Fields that its `op` does not use keep what is given, for the op that a patch makes of it.
+ * -ENOMEM: the place is not free (struct rdma_chain_state, completed). -EINVAL: it is enabled
+ * already; the kind of queue has no such op; SGEs or flags are beyond the device, INLINE is one of
+ * them; an lkey is unknown. -ENOTSUP.
+ */
+static inline int rdma_chain_put(struct rdma *r, const struct rdma_chain_queue *queue,
+                                 uint32_t number, const struct rdma_wr *wr)
+{
+    return r->ops->chain ? r->ops->chain->put(r, queue, number, wr) : -ENOTSUP;
+}
+
+/*
+ * The doorbell: as an ENABLE with this count, and a release. -EINVAL: work requests below `limit`
+ * were not put. (An ENABLE cannot look: what it enables and nobody put fails with LOCAL_ERROR.)
+ */
+static inline int rdma_chain_enable(struct rdma *r, const struct rdma_chain_queue *queue,
+                                    uint32_t limit)
+{
+    return r->ops->chain ? r->ops->chain->enable(r, queue, limit) : -ENOTSUP;
+}
+
+/* How far it is: an acquire, as polling. */
+static inline int rdma_chain_state(struct rdma *r, const struct rdma_chain_queue *queue,
+                                   struct rdma_chain_state *state)
+{
+    return r->ops->chain ? r->ops->chain->state(r, queue, state) : -ENOTSUP;
+}
+
+/*
+ * The place of octet `lane` (0: the most significant) of a field; with RDMA_FIELD_SGE_* of SGE
+ * number `sge`, else 0. Returns the field's octets. Lanes follow each other upwards when fields are
+ * big-endian, else downwards (rdma_caps.wqe_big_endian). -EINVAL: no such field, SGE or lane.
+ */
+static inline int rdma_chain_field(struct rdma *r, const struct rdma_chain_queue *queue,
+                                   uint32_t number, uint32_t field, uint32_t sge, uint32_t lane,
+                                   void **at)
+{
+    return r->ops->chain ? r->ops->chain->field(r, queue, number, field, sge, lane, at) : -ENOTSUP;
+}
+
+/*
+ * What a field must hold for `value` (enum rdma_op: the device's own number), in the order in which
+ * it lies in memory: for look-up tables. Returns how many octets. -EINVAL: not of this field.
+ */
+static inline int rdma_chain_encode(struct rdma *r, uint32_t field, uint64_t value,
+                                    uint8_t octets[8])
+{
+    return r->ops->chain ? r->ops->chain->encode(r, field, value, octets) : -ENOTSUP;
+}
+
+/*
+ * [mlx5dv_wr_mr_interleaved] As rdma_reg() of `count` elements of `octets` each, one behind the
+ * other, at Tagged Offsets that are `stride` apart and begin at 0: octet j of element i is at i *
+ * stride + j, and nothing at what lies between. So that octets of a number can be those of its
+ * element's offset. For remote access only. Both are powers of 2, octets < stride <= 32768, else
+ * -EINVAL. -ENOTSUP without RDMA_CAP_CHAIN_STRIDED.
+ */
+static inline int rdma_chain_reg_strided(struct rdma *r, void *addr, uint32_t count,
+                                         uint32_t octets, uint32_t stride, uint32_t access,
+                                         struct rdma_region *region)
+{
+    return r->ops->chain
+               ? r->ops->chain->reg_strided(r, addr, count, octets, stride, access, region)
+               : -ENOTSUP;
 }
 
 #endif

@@ -381,6 +381,47 @@ static int poll_window_free(struct rdma *r, struct rdma_window *window)
                     rnic_window_free(agent->handle, window));
 }
 
+static int poll_chain_put(struct rdma *r, const struct rdma_chain_queue *queue, uint32_t number,
+                          const struct rdma_wr *wr)
+{
+    struct sim_agent *agent = agent_of(r);
+    int result;
+    if (!begin_call(agent, SIM_CALL_CHAIN_PUT, queue->id & 0xffff, &result))
+        return result;
+    return end_call(agent, SIM_CALL_CHAIN_PUT, queue->id & 0xffff,
+                    rnic_chain_put(agent->handle, queue, number, wr));
+}
+
+static int poll_chain_enable(struct rdma *r, const struct rdma_chain_queue *queue, uint32_t limit)
+{
+    struct sim_agent *agent = agent_of(r);
+    int result;
+    if (!begin_call(agent, SIM_CALL_CHAIN_ENABLE, queue->id & 0xffff, &result))
+        return result;
+    return end_call(agent, SIM_CALL_CHAIN_ENABLE, queue->id & 0xffff,
+                    rnic_chain_ring(agent->handle, queue, limit));
+}
+
+static int poll_chain_state(struct rdma *r, const struct rdma_chain_queue *queue,
+                            struct rdma_chain_state *state)
+{
+    struct sim_agent *agent = agent_of(r);
+    int result;
+    if (!begin_call(agent, SIM_CALL_CHAIN_STATE, queue->id & 0xffff, &result)) {
+        if (result == 0)
+            repeat(agent, state, sizeof *state);
+        return result;
+    }
+    result = end_call(agent, SIM_CALL_CHAIN_STATE, queue->id & 0xffff,
+                      rnic_chain_state(agent->handle, queue, state));
+    if (result == 0)
+        keep(agent, state, sizeof *state);
+    return result;
+}
+
+const struct rdma_chain_ops cpu_poll_chain_ops = {
+    .put = poll_chain_put, .enable = poll_chain_enable, .state = poll_chain_state};
+
 /* Nobody else sees how many were drawn. */
 static int poll_random(struct rdma *r, void *octets, uint32_t length)
 {

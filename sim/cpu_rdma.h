@@ -13,5 +13,7 @@
 #include "net/rdma.h"
 
 extern const struct rdma_ops cpu_poll_rdma_ops;
+/* Only what may be called in a poll; a put is one step: nobody looks before it is enabled. */
+extern const struct rdma_chain_ops cpu_poll_chain_ops;
 
 #endif

@@ -56,7 +56,7 @@ struct sim_rnic *rnic_new(struct sim_world *w, const struct sim_rnic_config *con
         .w = w, .index = w->rnics->rnics_count, .agent = UINT32_MAX, .config = *config};
     w->rnics->rnics[w->rnics->rnics_count++] = rnic;
     const uint32_t ordered = RDMA_CAP_ORDERED_WRITES | RDMA_CAP_WRITE_ACKED;
-    rnic->config.bits &= SIM_RNIC_BITS;
+    rnic->config.bits &= immediate ? SIM_RNIC_BITS : SIM_RNIC_BITS | SIM_RNIC_CHAIN_BITS;
     if (config->ordering != SIM_ORDERING_RDMAP)
         rnic->config.bits |= ordered;
     if (config->windows == 0)
@@ -125,14 +125,24 @@ static int add_end(struct sim_handle *h, uint32_t conn)
         if (!end->stage)
             return -ENOMEM;
     }
+    if ((h->rnic->config.bits & RDMA_CAP_CHAIN) != 0) {
+        end->chain = segment_new(w, "chain", sizeof *end->chain, &end->chain_segment);
+        if (!end->chain)
+            return -ENOMEM;
+    }
     h->rnic->ends[h->rnic->ends_count++] = end;
     return 0;
+}
+
+static uint32_t ends_wanted(const struct sim_rnic_limits *limits)
+{
+    return limits->connections + 2 * limits->loops;
 }
 
 static int add_ends(struct sim_handle *h)
 {
     struct sim_rnic *rnic = h->rnic;
-    uint32_t count = h->limits.connections;
+    uint32_t count = ends_wanted(&h->limits);
     struct end **grown = realloc(rnic->ends, (rnic->ends_count + count) * sizeof(struct end *));
     h->ends = calloc(count, sizeof *h->ends);
     if (grown)
@@ -165,16 +175,17 @@ static int add_link(struct sim_handle *h, struct link *link)
     return 0;
 }
 
-static int add_links(struct sim_handle *h)
+static int add_links(struct sim_handle *h, uint32_t count, uint32_t *first)
 {
     struct sim_rnics *rnics = h->w->rnics;
-    struct link *grown =
-        realloc(rnics->links, (rnics->links_count + h->limits.links) * sizeof *rnics->links);
+    *first = rnics->links_count;
+    if (count == 0)
+        return 0;
+    struct link *grown = realloc(rnics->links, (rnics->links_count + count) * sizeof *rnics->links);
     if (!grown)
         return -ENOMEM;
     rnics->links = grown;
-    h->first_link = rnics->links_count;
-    for (uint32_t i = 0; i < h->limits.links; i++)
+    for (uint32_t i = 0; i < count; i++)
         if (add_link(h, &rnics->links[rnics->links_count++]) != 0)
             return -ENOMEM;
     return 0;
@@ -217,7 +228,8 @@ static bool limits_legal(const struct sim_rnic *rnic, const struct sim_rnic_limi
     return limits->connections != 0 && limits->send_depth != 0 && limits->recv_depth != 0 &&
            limits->max_sge != 0 && limits->max_sge <= SIM_RNIC_MAX_SGE &&
            limits->reads <= rnic->config.max_reads && limits->timers <= 255 &&
-           (immediate || ends_of_all(rnic->w->rnics) + limits->connections <= SIM_RNIC_MAX_ENDS);
+           (limits->loops == 0 || (rnic->config.bits & RDMA_CAP_CHAIN) != 0) &&
+           (immediate || ends_of_all(rnic->w->rnics) + ends_wanted(limits) <= SIM_RNIC_MAX_ENDS);
 }
 
 struct sim_handle *rnic_handle_new(struct sim_rnic *rnic, const struct sim_rnic_limits *limits)
@@ -245,7 +257,9 @@ struct sim_handle *rnic_handle_new(struct sim_rnic *rnic, const struct sim_rnic_
                               SIM_RNIC_EVENTS(limits) * sizeof(struct rnic_event),
                           &h->port_segment);
     h->cqs = calloc(limits->cqs ? limits->cqs : 1, sizeof *h->cqs);
-    if (!h->port || !h->cqs || add_ends(h) != 0 || (w->rnics->immediate && add_links(h) != 0))
+    if (!h->port || !h->cqs || add_ends(h) != 0 ||
+        (w->rnics->immediate && add_links(h, h->limits.links, &h->first_link) != 0) ||
+        add_links(h, h->limits.loops, &h->first_loop) != 0)
         return NULL; /* what there is goes with the world */
     return h;
 }
@@ -296,7 +310,7 @@ int sim_rnic_route(struct sim_world *w, uint32_t initiator, const uint32_t *list
     h->route_count = count;
     if (h->limits.links == 0)
         h->limits.links = most_links(h);
-    return add_links(h);
+    return add_links(h, h->limits.links, &h->first_link);
 }
 
 void rnic_free_all(struct sim_world *w)
@@ -334,9 +348,18 @@ static bool side_lives(const struct sim_world *w, const struct rnic_link *link, 
     return end && end->state->state == END_ESTABLISHED && !end->state->noticed;
 }
 
+/* What lies between the ends of a chain queue concerns nobody else. */
+static bool is_loop(const struct sim_world *w, const struct rnic_link *link)
+{
+    const struct end *end = rnic_end_at(w, link, 0);
+    return end && rnic_is_loop(end);
+}
+
 struct sim_link_info sim_rnic_link(const struct sim_world *w, uint32_t link)
 {
     const struct rnic_link *l = w->rnics->links[link].state;
+    if (is_loop(w, l))
+        return (struct sim_link_info){.agent = {UINT32_MAX, UINT32_MAX}};
     struct sim_link_info info = {.exists = l->state != LINK_FREE,
                                  .ending = l->ending != LINK_LIVES,
                                  .may_be_lost = l->may_be_lost,
@@ -384,7 +407,7 @@ bool sim_rnic_cut(struct sim_world *w, uint32_t link)
 {
     struct link *l = &w->rnics->links[link];
     rnic_look(w, l->segment);
-    if (l->state->state == LINK_FREE || l->state->ending != LINK_LIVES)
+    if (l->state->state == LINK_FREE || l->state->ending != LINK_LIVES || is_loop(w, l->state))
         return false;
     rnic_touch(w, l->segment);
     l->state->ending = LINK_CUT;
@@ -406,7 +429,7 @@ void rnic_host_dies(struct sim_handle *h)
 {
     struct sim_world *w = h->w;
     rnic_touch(w, h->port_segment);
-    for (uint32_t i = 0; i < h->limits.connections; i++) {
+    for (uint32_t i = 0; i < ends_wanted(&h->limits); i++) {
         struct end *end = &h->ends[i];
         if (end->state->state == END_FREE)
             continue;

@@ -45,6 +45,15 @@
  *               messages are delivered in order. A WRITE or SEND completes when its data was
  *               gathered. READs begin when delivered and are read in any order, atomics in order.
  *
+ * Chains (RDMA_CAP_CHAIN, in worlds only; limits.loops)
+ *   The memory of chain queues, and what chains patch or read, must be shared. A work request is
+ *   copied from it in a step, snapshot, at any time after it was enabled, and as long as there is
+ *   room in the send queue it is part of (limits.send_depth says how many are fetched ahead): then
+ *   it is as if posted. rdma_chain_put() is one step, since nobody may look before it is enabled.
+ *   At once: WAIT, ENABLE and the completions of LOOP and CTRL queues, which let others go on to a
+ *   snapshot and nothing else. When a loop fails it flushes, and all that is enabled later, too.
+ *   No BIND, LOCAL_INV, RDMA_INLINE, WAITD, CENABLE.
+ *
  * No receive posted (config.rnr_retry)
  *   Below SIM_RNR_FOREVER the message fails with RNR when it is delivered, and the connection ends.
  *   1 to 6 are as 0: where a message may arrive at any time, trying again so often leads nowhere

@@ -25,5 +25,6 @@ void rnic_host_dies(struct sim_handle *h);
 
 extern const struct sim_agent_ops rnic_agent_ops;
 extern const struct rdma_ops rnic_agent_rdma_ops;
+extern const struct rdma_chain_ops rnic_agent_chain_ops;
 
 #endif

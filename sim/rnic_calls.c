@@ -195,4 +195,5 @@ const struct rdma_ops rnic_agent_rdma_ops = {
     .post_recv = agent_post_recv,
     .timer = agent_timer,
     .random = agent_random,
+    .chain = &rnic_agent_chain_ops,
 };

@@ -20,12 +20,15 @@ enum sim_ordering { SIM_ORDERING_RDMAP, SIM_ORDERING_INFINIBAND, SIM_ORDERING_ST
      RDMA_CAP_FETCH_ADD | RDMA_CAP_MASKED | RDMA_CAP_CAS | RDMA_CAP_ATOMIC_CPU | RDMA_CAP_WINDOW | \
      RDMA_CAP_BASE_TO | RDMA_CAP_SOLICITED)
 
+/* And in worlds, with limits.loops and shared memory (sim/rnic.h). */
+#define SIM_RNIC_CHAIN_BITS (RDMA_CAP_CHAIN | RDMA_CAP_CHAIN_STRIDED)
+
 /* A message for which no receive is posted waits for one, however long that takes. */
 #define SIM_RNR_FOREVER 7u
 
 struct sim_rnic_config {
     enum sim_ordering ordering;
-    uint32_t bits;        /* of SIM_RNIC_BITS; others are left out */
+    uint32_t bits;        /* of SIM_RNIC_BITS, SIM_RNIC_CHAIN_BITS; others are left out */
     uint32_t binding;     /* enum rdma_binding */
     uint32_t max_message; /* octets; the same for all RNICs that talk to each other */
     uint32_t max_inline;
@@ -38,7 +41,8 @@ struct sim_rnic_config {
      * each other; with RDMAP, which has no such thing, 0.
      */
     uint32_t rnr_retry;
-    uint64_t seed; /* of rdma_random() */
+    uint32_t chain_first; /* number of the first work request of chain queues */
+    uint64_t seed;        /* of rdma_random() */
     bool wqe_big_endian, atomic_memory_big_endian, atomic_reply_big_endian;
 };
 
@@ -54,6 +58,7 @@ struct sim_rnic_limits {
     uint32_t links;    /* connections it made of which an end still exists; 0: as many as can be */
     uint32_t host;     /* sim/device.h only: which RNIC, below config.hosts */
     uint32_t connects; /* rdma_connect() succeeds so often in all; 0: without limit */
+    uint32_t loops;    /* chain queues of kinds LOOP and CTRL */
     /*
      * The CPU touches no shared memory (granted-memory watches over it): all that it learns and
      * lets others know goes through its connections.

@@ -73,6 +73,7 @@ void rnic_release(struct end *end)
     struct link *link = rnic_link_of(end);
     uint32_t side = end->state->side;
     rnic_unbind_all(end);
+    rnic_chain_forget(end);
     rnic_touch(w, link->segment);
     rnic_touch(w, end->segment);
     link->state->sides[side] = (struct rnic_link_side){0};
@@ -115,7 +116,7 @@ void rnic_fail(struct end *end, int error)
 bool rnic_can_notice(const struct end *end)
 {
     const struct rnic_end *e = end->state;
-    if (e->state != END_ESTABLISHED || e->noticed)
+    if (e->state != END_ESTABLISHED || e->noticed || rnic_is_loop(end))
         return false;
     const struct link *link = rnic_link_of(end);
     const struct rnic_link *l = link->state;
@@ -141,10 +142,20 @@ void rnic_do_notice(struct end *end)
 
 /* ---- flush ------------------------------------------------------------------------------- */
 
+/* Nobody is told: whoever asks for the state of the queue finds out. */
+static bool loop_failed(const struct end *end)
+{
+    if (!rnic_is_loop(end) || end->state->state == END_FREE)
+        return false;
+    const struct link *link = rnic_link_of(end);
+    rnic_look(end->handle->w, link->segment);
+    return link->state->ending != LINK_LIVES;
+}
+
 bool rnic_can_flush(const struct end *end)
 {
     const struct rnic_end *e = end->state;
-    if (!e->noticed)
+    if (!e->noticed && !loop_failed(end))
         return false;
     return !e->stopped || e->rung > e->completed || e->receives_rung > e->taken;
 }
@@ -174,11 +185,32 @@ static void stop(struct end *end)
         rnic_stir(peer); /* it may wait for this to notice the end of the stream */
 }
 
+/* All that was fetched; what is fetched later is flushed then. */
+static uint32_t flush_chain(struct end *end)
+{
+    struct rnic_end *e = end->state;
+    uint32_t flushed = 0;
+    bool done = true;
+    e->launched = e->rung;
+    while (e->rung != 0) {
+        const struct rnic_wqe *wqe = rnic_wqe(end, 0);
+        done = done && wqe->state == WQE_DONE;
+        flushed += !done;
+        rnic_chain_completed(end, !done || (wqe->flags & RDMA_SIGNALED) != 0,
+                             wqe->state == WQE_FAILED ? wqe->status
+                             : done                   ? RDMA_OK
+                                                      : RDMA_FLUSHED);
+    }
+    return flushed;
+}
+
 /* What was done in order, and asks for no completion, has none. */
 static uint32_t flush_sends(struct end *end)
 {
     struct rnic_end *e = end->state;
     uint32_t flushed = 0;
+    if (rnic_is_managed(end))
+        return flush_chain(end);
     for (; e->completed < e->rung; e->completed++) {
         const struct rnic_wqe *wqe = rnic_wqe(end, e->completed);
         if (flushed == 0 && wqe->state == WQE_DONE && (wqe->flags & RDMA_SIGNALED) == 0) {

@@ -56,8 +56,7 @@ static int check_bind(const struct rdma_wr *wr)
     return legal ? 0 : -EINVAL;
 }
 
-static int check_send(const struct sim_handle *h, const struct rnic_end *e,
-                      const struct rdma_wr *wr)
+int rnic_check_send(const struct sim_handle *h, const struct rnic_end *e, const struct rdma_wr *wr)
 {
     const struct sim_rnic_config *config = &h->rnic->config;
     const uint32_t known_flags = RDMA_SIGNALED | RDMA_FENCE | RDMA_SOLICIT | RDMA_INLINE;
@@ -88,10 +87,12 @@ int rnic_check_sends(const struct sim_handle *h, uint32_t conn, const struct rdm
     rnic_look(h->w, h->ends[conn].segment);
     if (e->known > KNOWN_CONNECTED || (e->known < KNOWN_CONNECTED && !e->heard))
         return -ENOTCONN;
+    if (rnic_is_managed(&h->ends[conn]))
+        return -EBUSY;
     if (count > e->send_depth - e->posted)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
-        int failed = check_send(h, e, &wrs[i]);
+        int failed = rnic_check_send(h, e, &wrs[i]);
         if (failed)
             return failed;
     }
@@ -331,6 +332,7 @@ void rnic_receive_done(struct end *end, const struct rnic_cqe *cqe)
     full.retires = 1;
     full.receive = 1;
     cq_push(end->handle, e->cq, &full);
+    rnic_chain_received(end);
 }
 
 /* Takes the oldest entry out. */
@@ -347,7 +349,7 @@ static struct rnic_cqe cq_pop(const struct sim_handle *h, struct rnic_cq *c)
     return cqe;
 }
 
-static void retire_sends(struct end *end, uint32_t count)
+void rnic_retire_sends(struct end *end, uint32_t count)
 {
     struct rnic_end *e = end->state;
     e->posted -= count;
@@ -405,7 +407,7 @@ int rnic_cq_poll(struct sim_handle *h, uint32_t cq, struct rdma_wc *wc, uint32_t
         if (cqe.receive)
             retire_receives(end, &cqe);
         else
-            retire_sends(end, cqe.retires);
+            rnic_retire_sends(end, cqe.retires);
         wc[i] = (struct rdma_wc){.wr_id = cqe.wr_id,
                                  .conn = cqe.conn,
                                  .op = cqe.op,

@@ -62,6 +62,31 @@ int rnic_reg(struct sim_handle *h, void *addr, uint64_t length, uint32_t access,
     return 0;
 }
 
+static bool is_power(uint32_t n)
+{
+    return n != 0 && (n & (n - 1)) == 0;
+}
+
+/* Windows and CPUs have no use for one: its memory is a linear region's as well. */
+int rnic_reg_strided(struct sim_handle *h, void *addr, uint32_t count, uint32_t octets,
+                     uint32_t stride, uint32_t access, struct rdma_region *region)
+{
+    const uint32_t remote = RDMA_REMOTE_READ | RDMA_REMOTE_WRITE | RDMA_REMOTE_ATOMIC;
+    if ((h->rnic->config.bits & RDMA_CAP_CHAIN_STRIDED) == 0)
+        return -ENOTSUP;
+    if (!is_power(octets) || !is_power(stride) || octets >= stride || stride > 32768 ||
+        (access & ~(remote | RDMA_LOCAL_WRITE)) != 0)
+        return -EINVAL;
+    int failed = rnic_reg(h, addr, (uint64_t)count * octets, access, 0, region);
+    if (failed)
+        return failed;
+    struct rnic_region *r = &h->rnic->host->regions[region->id];
+    r->shape = (uint8_t)(__builtin_ctz(octets) << 4 | __builtin_ctz(stride));
+    r->base_to = region->base_to = 0;
+    region->length = (uint64_t)count * stride;
+    return 0;
+}
+
 int rnic_dereg(struct sim_handle *h, struct rdma_region *region)
 {
     struct sim_rnic *rnic = h->rnic;
@@ -93,8 +118,8 @@ static bool place_ok(const struct sim_rnic *rnic, const struct rdma_sge *sge, ui
         return true;
     const struct rnic_region *r = rnic_region_of(rnic, sge->lkey);
     uint64_t at = (uint64_t)(uintptr_t)sge->addr;
-    return r && (r->access & access) == access && at >= r->addr && at - r->addr <= r->length &&
-           sge->length <= r->length - (at - r->addr);
+    return r && r->shape == 0 && (r->access & access) == access && at >= r->addr &&
+           at - r->addr <= r->length && sge->length <= r->length - (at - r->addr);
 }
 
 bool rnic_local_ok(const struct sim_rnic *rnic, const struct rdma_sge *sges, uint32_t count,
@@ -111,17 +136,29 @@ bool rnic_local_ok(const struct sim_rnic *rnic, const struct rdma_sge *sges, uin
 struct extent {
     uint64_t addr, length, base_to;
     uint32_t access;
+    uint32_t shape;
 };
+
+/* The offset in memory of `length` octets that lie in one element; false: in none. */
+static bool unstride(uint32_t shape, uint64_t length, uint64_t *to)
+{
+    uint64_t octets = UINT64_C(1) << (shape >> 4), stride = UINT64_C(1) << (shape & 15);
+    uint64_t within = *to % stride;
+    if (within + length > octets)
+        return false;
+    *to = *to / stride * octets + within;
+    return true;
+}
 
 /* Without rights: there is none with this STag for whoever comes through this end. */
 static struct extent extent_of(const struct end *end, uint32_t stag)
 {
     const struct rnic_window *window = rnic_window_of(end, stag);
     if (window)
-        return (struct extent){window->addr, window->length, window->base_to, window->access};
+        return (struct extent){window->addr, window->length, window->base_to, window->access, 0};
     const struct rnic_region *r = rnic_region_of(end->handle->rnic, stag);
     if (r)
-        return (struct extent){r->addr, r->length, r->base_to, r->access};
+        return (struct extent){r->addr, r->length, r->base_to, r->access, r->shape};
     return (struct extent){0};
 }
 
@@ -130,10 +167,14 @@ char *rnic_remote(const struct end *end, uint32_t stag, uint64_t to, uint64_t le
 {
     rnic_look(end->handle->w, end->handle->rnic->segment);
     struct extent at = extent_of(end, stag);
-    if ((at.access & access) != access || to < at.base_to || to - at.base_to > at.length ||
-        length > at.length - (to - at.base_to))
+    if ((at.access & access) != access || to < at.base_to)
         return NULL;
-    return (char *)(uintptr_t)(at.addr + (to - at.base_to));
+    to -= at.base_to;
+    if (at.shape != 0 && !unstride(at.shape, length, &to))
+        return NULL;
+    if (to > at.length || length > at.length - to)
+        return NULL;
+    return (char *)(uintptr_t)(at.addr + to);
 }
 
 /* Regions are invalidated through any connection: there are no protection domains. */

@@ -27,6 +27,8 @@ static bool may_begin(const struct end *end)
     const struct rnic_end *e = end->state;
     const struct rnic_wqe *next = rnic_wqe(end, e->launched);
     uint32_t reads = 0;
+    if (next->op == RDMA_WAIT && !rnic_wait_is_over(end, next))
+        return false;
     for (uint32_t i = e->completed; i < e->launched; i++) {
         const struct rnic_wqe *wqe = rnic_wqe(end, i);
         if (wqe->state == WQE_DONE)
@@ -54,14 +56,27 @@ bool rnic_fetches_at_once(const struct end *end)
     return op != RDMA_BIND && op != RDMA_LOCAL_INV;
 }
 
+static bool done_locally(struct end *end, const struct rnic_wqe *wqe)
+{
+    switch (wqe->op) {
+    case RDMA_BIND:
+        return rnic_bind(end, wqe);
+    case RDMA_LOCAL_INV:
+        return rnic_invalidate(end, wqe->imm_stag, false);
+    case RDMA_WAIT:
+        return rnic_wait_is_legal(end, wqe);
+    case RDMA_ENABLE:
+        return rnic_enable(end, wqe);
+    default: /* a NOOP with a status stands for what cannot be executed */
+        return wqe->status == RDMA_OK;
+    }
+}
+
 /* Done without a message. */
 static void do_local(struct end *end, struct rnic_wqe *wqe)
 {
     struct rnic_end *e = end->state;
-    bool well =
-        wqe->op == RDMA_NOOP ||
-        (wqe->op == RDMA_BIND ? rnic_bind(end, wqe) : rnic_invalidate(end, wqe->imm_stag, false));
-    if (!well) {
+    if (!done_locally(end, wqe)) {
         rnic_fail_wqe(end, e->launched++, RDMA_LOCAL_ERROR);
         return;
     }
@@ -221,11 +236,27 @@ bool rnic_completes_silently(const struct end *end)
     return wqe->state == WQE_DONE && (wqe->flags & RDMA_SIGNALED) == 0;
 }
 
+/* Nobody but a WAIT sees completions of a loop, and what a WAIT lets go on is fetched when it may
+ * be. */
+bool rnic_completes_at_once(const struct end *end)
+{
+    return rnic_completes_silently(end) || rnic_is_loop(end);
+}
+
 void rnic_do_complete(struct end *end)
 {
     struct rnic_end *e = end->state;
     const struct rnic_wqe *wqe = rnic_wqe(end, e->completed);
     rnic_touch(end->handle->w, end->segment);
+    if (rnic_is_managed(end)) {
+        bool silent = rnic_completes_silently(end);
+        rnic_observe(end, (struct sim_access){.kind = SIM_COMPLETE,
+                                              .op = wqe->op,
+                                              .status = wqe->status,
+                                              .value = wqe->wr_id});
+        rnic_chain_completed(end, !silent, wqe->status);
+        return;
+    }
     if (rnic_completes_silently(end)) {
         e->silent++;
     } else {

@@ -29,7 +29,7 @@ struct rnic_region {
     uint8_t used;
     uint8_t valid; /* not invalidated */
     uint8_t key;   /* of the STag; steps when the place is used again */
-    uint8_t reserved;
+    uint8_t shape; /* 0: linear; strided: log2 of an element's octets, and of the stride below */
 };
 
 struct rnic_window {
@@ -178,6 +178,25 @@ struct rnic_link {
     struct rnic_link_side sides[2];
 };
 
+/*
+ * Of an end whose RNIC has chains. Its send queue then holds what was fetched: all its places are
+ * rung for.
+ */
+struct rnic_chain {
+    uint64_t memory;  /* of the places; 0: not managed */
+    uint32_t depth;   /* places */
+    uint32_t put;     /* this and what follows: numbers and counts, absolute */
+    uint32_t enabled; /* put >= enabled, unless an ENABLE says too much; >= fetched >= completed */
+    uint32_t fetched;
+    uint32_t completed;
+    uint32_t completions;
+    uint32_t received; /* completions of receives, if `counts_receives` */
+    uint8_t counts_receives;
+    uint8_t kind;   /* enum rdma_chain_kind */
+    uint8_t status; /* enum rdma_status: why it failed */
+    uint8_t reserved;
+};
+
 /* What new links begin with. */
 struct rnic_defaults {
     uint64_t may_be_lost;
@@ -235,6 +254,8 @@ struct end {
     struct sim_segment *segment;
     struct rnic_stage *stage; /* NULL in devices */
     struct sim_segment *stage_segment;
+    struct rnic_chain *chain; /* NULL without chains */
+    struct sim_segment *chain_segment;
     struct end *next_dirty;
     bool dirty;
 };
@@ -276,9 +297,10 @@ struct sim_handle {
     struct sim_rnic_limits limits;
     struct rnic_port *port;
     struct sim_segment *port_segment;
-    struct end *ends; /* by conn */
+    struct end *ends; /* by conn; behind those two for each loop */
     struct cq *cqs;
     uint32_t first_link; /* limits.links of them */
+    uint32_t first_loop; /* limits.loops links more */
     uint32_t wqe_octets, receive_octets;
     uint32_t *route; /* agents */
     uint32_t route_count;
@@ -403,7 +425,20 @@ static inline struct rnic_window *rnic_window(const struct sim_rnic *rnic, uint3
 /* Done by the RNIC alone: no message leaves. */
 static inline bool rnic_is_local(uint32_t op)
 {
-    return op == RDMA_NOOP || op == RDMA_BIND || op == RDMA_LOCAL_INV;
+    return op == RDMA_NOOP || op == RDMA_BIND || op == RDMA_LOCAL_INV || op == RDMA_WAIT ||
+           op == RDMA_ENABLE;
+}
+
+/* One of the two ends of a LOOP or CTRL queue. */
+static inline bool rnic_is_loop(const struct end *end)
+{
+    return end->conn >= end->handle->limits.connections;
+}
+
+/* Do its work requests come from the memory of a chain queue? */
+static inline bool rnic_is_managed(const struct end *end)
+{
+    return end->chain && end->chain->memory != 0;
 }
 
 /* A READ or an atomic: the peer's answer completes it. */
@@ -438,6 +473,8 @@ static inline void rnic_stir(struct end *end)
 int rnic_reg(struct sim_handle *h, void *addr, uint64_t length, uint32_t access,
              uint64_t wanted_base, struct rdma_region *region);
 int rnic_dereg(struct sim_handle *h, struct rdma_region *region);
+int rnic_reg_strided(struct sim_handle *h, void *addr, uint32_t count, uint32_t octets,
+                     uint32_t stride, uint32_t access, struct rdma_region *region);
 /* May the device use this local memory so? `access`: 0 or RDMA_LOCAL_WRITE. */
 bool rnic_local_ok(const struct sim_rnic *rnic, const struct rdma_sge *sges, uint32_t count,
                    uint32_t access);
@@ -515,6 +552,51 @@ bool rnic_expire(struct sim_handle *h, uint32_t id);
 int rnic_random(struct sim_handle *h, void *octets, uint32_t length);
 void rnic_caps(const struct sim_handle *h, struct rdma_caps *caps);
 
+/* A work request of this end: 0 or -errno. */
+int rnic_check_send(const struct sim_handle *h, const struct rnic_end *e, const struct rdma_wr *wr);
+/* The oldest `count` of the send queue leave it. */
+void rnic_retire_sends(struct end *end, uint32_t count);
+
+/* ---- chains: rnic_chain.c, rnic_chain_wqe.c, rnic_chain_calls.c -------------------------- */
+
+#define SIM_RNIC_WQE_OCTETS 64u /* in memory, without SGEs */
+
+uint32_t rnic_chain_wqe_octets(const struct sim_handle *h);
+uint32_t rnic_chain_octets(const struct sim_handle *h, uint32_t depth);
+int rnic_chain_create(struct sim_handle *h, const struct rdma_chain_config *config,
+                      struct rdma_chain_queue *queue);
+int rnic_chain_destroy(struct sim_handle *h, struct rdma_chain_queue *queue);
+int rnic_chain_put(struct sim_handle *h, const struct rdma_chain_queue *queue, uint32_t number,
+                   const struct rdma_wr *wr);
+int rnic_chain_ring(struct sim_handle *h, const struct rdma_chain_queue *queue, uint32_t limit);
+int rnic_chain_state(struct sim_handle *h, const struct rdma_chain_queue *queue,
+                     struct rdma_chain_state *state);
+int rnic_chain_field(const struct sim_handle *h, const struct rdma_chain_queue *queue,
+                     uint32_t number, uint32_t field, uint32_t sge, uint32_t lane, void **at);
+int rnic_chain_encode(const struct sim_handle *h, uint32_t field, uint64_t value,
+                      uint8_t octets[8]);
+/* The end whose queue this is, or NULL; that of a work request's number. */
+struct end *rnic_chain_end(const struct sim_handle *h, const struct rdma_chain_queue *queue);
+char *rnic_chain_place(const struct end *end, uint32_t number);
+/* 0 or -errno: may it be put there? */
+int rnic_chain_check(const struct end *end, const struct rdma_wr *wr);
+void rnic_chain_write(const struct end *end, uint32_t number, const struct rdma_wr *wr);
+/* The octets of a place, as they are now; false when they are no work request of this number. */
+bool rnic_chain_read(const struct end *end, uint32_t number, struct rnic_wqe *wqe);
+
+bool rnic_can_snapshot(const struct end *end);
+void rnic_do_snapshot(struct end *end);
+bool rnic_wait_is_over(const struct end *end, const struct rnic_wqe *wait);
+/* False: there is no such queue. */
+bool rnic_wait_is_legal(const struct end *end, const struct rnic_wqe *wait);
+bool rnic_enable(const struct end *end, const struct rnic_wqe *enable);
+/* The oldest work request of a managed queue is done, or failed. */
+void rnic_chain_completed(struct end *end, bool counts, uint8_t status);
+/* A receive completed. */
+void rnic_chain_received(const struct end *end);
+/* The connection is over. */
+void rnic_chain_forget(struct end *end);
+
 /* ---- connections: rnic_connect.c --------------------------------------------------------- */
 
 int rnic_connect(struct sim_handle *h, const char *address, const struct rdma_conn_config *config,
@@ -587,6 +669,7 @@ bool rnic_can_emit(const struct end *end);
 void rnic_do_emit(struct end *end);
 bool rnic_can_complete(const struct end *end);
 bool rnic_completes_silently(const struct end *end);
+bool rnic_completes_at_once(const struct end *end);
 void rnic_do_complete(struct end *end);
 /* The READ or atomic number `number` of those under way; UINT32_MAX if there are fewer. */
 uint32_t rnic_awaited(const struct end *end, uint32_t number);

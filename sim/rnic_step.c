@@ -190,7 +190,7 @@ static bool advance(struct end *end)
     rnic_look(end->handle->w, end->stage_segment);
     if (advance_making(end) || advance_inbound(end) || advance_reads(end))
         return true;
-    if (!rnic_can_complete(end) || !rnic_completes_silently(end))
+    if (!rnic_can_complete(end) || !rnic_completes_at_once(end))
         return false;
     rnic_do_complete(end);
     return true;
@@ -308,13 +308,15 @@ static void offer_steps(struct offer *o)
         offer(o, SIM_STEP_NOTICE, 0);
     if (rnic_can_flush(end))
         offer(o, SIM_STEP_FLUSH, 0);
+    if (rnic_can_snapshot(end))
+        offer(o, SIM_STEP_SNAPSHOT, 0);
     if ((end->state->state != END_ESTABLISHED && end->state->state != END_ACCEPTED) ||
         end->state->stopped)
         return;
     offer_making(o);
     offer_inbound(o);
     offer_reads(o);
-    if (rnic_can_complete(end) && (o->all || !rnic_completes_silently(end)))
+    if (rnic_can_complete(end) && (o->all || !rnic_completes_at_once(end)))
         offer(o, SIM_STEP_COMPLETE, 0);
 }
 
@@ -385,6 +387,9 @@ static void rnic_run(struct sim_agent *agent, const struct sim_step *step)
     case SIM_STEP_FLUSH:
         rnic_do_flush(end);
         break;
+    case SIM_STEP_SNAPSHOT:
+        rnic_do_snapshot(end);
+        break;
     default:
         assert(false && "a step this agent has not");
     }
@@ -400,12 +405,13 @@ static bool rnic_at_rest(const struct sim_agent *agent)
 static enum sim_cost rnic_cost(const struct sim_agent *agent, const struct sim_step *step)
 {
     static const uint8_t costs[SIM_STEP_KINDS] = {
-        [SIM_STEP_FETCH] = SIM_COST_WQE_FETCH, [SIM_STEP_GATHER] = SIM_COST_DMA_READ,
-        [SIM_STEP_EMIT] = SIM_COST_PACKET,     [SIM_STEP_PLACE] = SIM_COST_DMA_WRITE,
-        [SIM_STEP_DELIVER] = SIM_COST_CQE,     [SIM_STEP_READ] = SIM_COST_DMA_READ,
-        [SIM_STEP_ATOMIC] = SIM_COST_ATOMIC,   [SIM_STEP_REPLY] = SIM_COST_PACKET,
-        [SIM_STEP_COMPLETE] = SIM_COST_CQE,    [SIM_STEP_CONNECT] = SIM_COST_CONTROL,
-        [SIM_STEP_NOTICE] = SIM_COST_CONTROL,  [SIM_STEP_FLUSH] = SIM_COST_CQE,
+        [SIM_STEP_FETCH] = SIM_COST_WQE_FETCH,    [SIM_STEP_GATHER] = SIM_COST_DMA_READ,
+        [SIM_STEP_EMIT] = SIM_COST_PACKET,        [SIM_STEP_PLACE] = SIM_COST_DMA_WRITE,
+        [SIM_STEP_DELIVER] = SIM_COST_CQE,        [SIM_STEP_READ] = SIM_COST_DMA_READ,
+        [SIM_STEP_ATOMIC] = SIM_COST_ATOMIC,      [SIM_STEP_REPLY] = SIM_COST_PACKET,
+        [SIM_STEP_COMPLETE] = SIM_COST_CQE,       [SIM_STEP_CONNECT] = SIM_COST_CONTROL,
+        [SIM_STEP_NOTICE] = SIM_COST_CONTROL,     [SIM_STEP_FLUSH] = SIM_COST_CQE,
+        [SIM_STEP_SNAPSHOT] = SIM_COST_WQE_FETCH,
     };
     (void)agent;
     return (enum sim_cost)costs[step->kind];

@@ -62,6 +62,9 @@ static const char *call_name(uint32_t call)
         [SIM_CALL_ARM] = "arms its completion queue",
         [SIM_CALL_WINDOW_ALLOC] = "allocates window",
         [SIM_CALL_WINDOW_FREE] = "frees window",
+        [SIM_CALL_CHAIN_PUT] = "puts a work request into queue",
+        [SIM_CALL_CHAIN_ENABLE] = "enables queue",
+        [SIM_CALL_CHAIN_STATE] = "asks for the state of queue",
     };
     return call < SIM_CALLS ? names[call] : "?";
 }
@@ -124,6 +127,10 @@ static void describe_rnic(struct sim_world *w, const struct sim_access *a, char 
     case SIM_FLUSH:
         snprintf(out, size, "stops connection %u of %s, %u flushed", a->conn, of,
                  (unsigned)a->value);
+        break;
+    case SIM_SNAPSHOT:
+        snprintf(out, size, "takes %s, number %u of a queue of %s, from memory", op,
+                 (unsigned)a->value, of);
         break;
     case SIM_EXPIRE:
         snprintf(out, size, "timer %u of %s expires", (unsigned)a->value, of);

@@ -48,6 +48,7 @@ static const struct {
     [SIM_STEP_CONNECT] = {"connect", {QUEUE}},
     [SIM_STEP_NOTICE] = {"notice", {QUEUE}},
     [SIM_STEP_FLUSH] = {"flush", {QUEUE}},
+    [SIM_STEP_SNAPSHOT] = {"snapshot", {QUEUE}},
 };
 
 void sim_step_print(const struct sim_world *w, const struct sim_step *step, char *out, size_t size)

@@ -50,6 +50,7 @@ enum sim_step_kind {
     SIM_STEP_CONNECT,  /* a request for a connection, or the answer to it, arrives */
     SIM_STEP_NOTICE,   /* the end notices that the connection ends: DISCONNECTED */
     SIM_STEP_FLUSH,    /* its engine stops, and what is posted completes FLUSHED */
+    SIM_STEP_SNAPSHOT, /* copies the next enabled work request of a chain queue from its memory */
     SIM_STEP_KINDS,
 };
 
@@ -113,9 +114,10 @@ enum sim_access_kind {
     SIM_COMPLETE,      /* [status; value: wr_id] */
     SIM_CONNECT,       /* [op: enum rdma_event_kind that it raises] */
     SIM_NOTICE,
-    SIM_FLUSH,  /* [value: completions FLUSHED] */
-    SIM_EXPIRE, /* [value: timer] */
-    SIM_CUT,    /* [value: link] */
+    SIM_FLUSH,    /* [value: completions FLUSHED] */
+    SIM_EXPIRE,   /* [value: timer] */
+    SIM_CUT,      /* [value: link] */
+    SIM_SNAPSHOT, /* [at, octets; value: its number] */
 };
 
 /* SIM_CALL */
@@ -131,6 +133,9 @@ enum sim_call {
     SIM_CALL_ARM,
     SIM_CALL_WINDOW_ALLOC,
     SIM_CALL_WINDOW_FREE,
+    SIM_CALL_CHAIN_PUT,
+    SIM_CALL_CHAIN_ENABLE,
+    SIM_CALL_CHAIN_STATE,
     SIM_CALLS,
 };
 

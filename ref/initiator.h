@@ -30,8 +30,10 @@ struct kbtp_initiator_config {
     uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* a secret of 128 random bits */
     uint32_t depth;      /* requests outstanding at most, 1 to 4096: Completion Credits */
     uint32_t max_inline; /* octets of inline data that will ever be sent */
-    uint16_t features;   /* to request: KBTP_FEATURE_DIRECT_LOAD */
+    uint16_t features;   /* to request: KBTP_FEATURE_DIRECT_LOAD, KBTP_FEATURE_RECORD_COMPLETION */
     bool unchecked;      /* for testers: sends what a good initiator would not */
+    void *records; /* RECORD_COMPLETION: depth * KBTP_RECORD_OCTETS octets, aligned to 8, which the
+                      target may write */
 };
 
 enum kbtp_initiator_state {
@@ -49,7 +51,7 @@ struct kbtp_operation {
     uint32_t stag;
     uint32_t length;     /* octets of the buffer or of the inline data */
     uint16_t generation; /* expected; 0: any */
-    uint16_t flags;      /* enum kbtp_flag */
+    uint16_t flags;      /* enum kbtp_flag; RECORD when it was granted: the library has the slot */
     uint8_t opcode;      /* LOAD, STORE, ALLOC_STORE, FREE */
 };
 
@@ -61,8 +63,10 @@ struct kbtp_outcome {
     int32_t error;        /* 0, or -ECONNRESET: nobody knows whether it was done */
     uint16_t status;      /* enum kbtp_status, when error is 0 */
     uint16_t generation;
-    uint8_t opcode;
-    uint8_t reserved[3];
+    uint8_t opcode;      /* or KBTP_INVALIDATION */
+    uint8_t by_record;   /* the completion was a record */
+    uint8_t invalidated; /* the STag of the buffer is not valid any more */
+    uint8_t reserved;
 };
 
 /* The caller's memory, aligned to 8 and to 64. */
@@ -143,6 +147,36 @@ struct kbtp_direct_load {
 };
 int kbtp_initiator_direct_load(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
                                const struct kbtp_direct_load *load, uint64_t cookie);
+
+/*
+ * STags that are valid for a single request (draft: SHOULD; RDMA_CAP_WINDOW): a window of the
+ * caller, bound for it, and the flag INVALIDATE.
+ *
+ *     rdma_window_alloc(cpu.rdma, &window);
+ *     kbtp_initiator_bind(i, &cpu, &window, &region, offset, length, RDMA_REMOTE_WRITE);  // LOAD
+ *     operation.stag = window.stag; operation.tagged_offset = window.base_to;
+ *     operation.flags |= KBTP_FLAG_INVALIDATE;
+ *     kbtp_initiator_submit(i, &cpu, &operation, cookie);
+ *     ... its outcome says `invalidated`: window.bound = 0, and it may be bound again
+ *
+ * A target may be unable to, and a completion record never invalidates: then the caller does, with
+ * kbtp_initiator_invalidate(). Before that a target can still reach the buffer. `invalidated` is
+ * what this side's device says. A completion that takes back another STag than its request's ends
+ * the connection. When the initiator is DOWN, windows that it had bound are not any more.
+ *
+ * Bind: 0; -ENOTCONN, -EAGAIN as above, or what rdma_post_send() returned. A bind that fails later
+ * ends the connection.
+ */
+int kbtp_initiator_bind(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
+                        struct rdma_window *window, const struct rdma_region *region,
+                        uint64_t offset, uint64_t length, uint32_t access);
+
+/* Invalidates an STag that is valid on this connection; when its outcome is there, with this
+ * opcode, nobody reaches the memory through it. It takes one of the places of config.depth. Returns
+ * as kbtp_initiator_bind(). */
+#define KBTP_INVALIDATION 0xffu /* no Opcode of the draft, in its place */
+int kbtp_initiator_invalidate(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
+                              uint32_t stag, uint64_t cookie);
 
 /* Takes up to `count` outcomes (at least 1 is asked for); returns how many, or -EIO. */
 int kbtp_initiator_poll(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,

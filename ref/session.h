@@ -32,7 +32,7 @@ enum kbtp_session_state {
 struct kbtp_grant {
     uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* for whom, when `known` */
     uint32_t known;                                 /* else for the first that comes */
-    /* That it may have: KBTP_FEATURE_DIRECT_LOAD, only for initiators that are trusted for all
+    /* That it may have: KBTP_FEATURE_RECORD_COMPLETION; DIRECT_LOAD, only for those trusted for all
      * blocks (draft: MUST). Others are not told the STags; but a region's STag works on every
      * connection (net/rdma.h), so all of this device's initiators must be trusted not to guess. */
     uint16_t features;

@@ -99,6 +99,15 @@ static int init_table(struct kbtp_target *target, const struct kbtp_cpu *cpu,
     return failed;
 }
 
+/* A record may not be seen before the data of a LOAD (draft: Completion). RDMAP never promises that
+ * (MUST NOT advertise); elsewhere it takes a device that orders Writes, and Immediates. */
+static void offer_records(struct kbtp_target *target)
+{
+    const uint32_t needed = RDMA_CAP_IMM | RDMA_CAP_ORDERED_WRITES;
+    if (target->caps.binding != RDMA_BINDING_RDMAP && (target->caps.bits & needed) == needed)
+        target->features |= target->config.features & KBTP_FEATURE_RECORD_COMPLETION;
+}
+
 static void withdraw_direct_load(struct kbtp_target *target, const struct kbtp_cpu *cpu)
 {
     if (!(target->features & KBTP_FEATURE_DIRECT_LOAD))
@@ -166,6 +175,7 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
         failed = init_table(target, cpu, memory->entries, (uint32_t)entries);
     if (!failed)
         failed = offer_direct_load(target, cpu);
+    offer_records(target);
     if (failed)
         rdma_dereg(cpu->rdma, &target->region);
     return failed;

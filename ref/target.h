@@ -41,7 +41,8 @@ struct kbtp_target_config {
     uint64_t retention_ns;     /* a session without a connection is kept so long; 0: for ever. Each
                                   worker's device needs a timer per session */
     uint32_t first_ticket;     /* 0 in the draft; tests begin elsewhere */
-    uint16_t features;         /* that grants may have: KBTP_FEATURE_DIRECT_LOAD */
+    uint16_t features;         /* that grants may have: KBTP_FEATURE_DIRECT_LOAD, and
+                                  KBTP_FEATURE_RECORD_COMPLETION where the device orders Writes */
     uint16_t first_generation; /* of every handle; 0: random ones, as a target does (I-11) */
     bool addr_le;
     bool unmasked; /* counters in the InfiniBand form */

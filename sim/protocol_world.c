@@ -159,6 +159,22 @@ static bool never_ends(const struct sim_protocol_part *part)
     return part->losses == 0 && part->stops == 0;
 }
 
+static bool asks_for_records(const struct sim_initiator *s)
+{
+    for (uint32_t i = 0; i < s->program_count; i++)
+        if (s->program[i].record)
+            return true;
+    return false;
+}
+
+static uint32_t windows_of(const struct sim_initiator *s)
+{
+    uint32_t windows = 0;
+    for (uint32_t i = 0; i < s->program_count; i++)
+        windows += s->program[i].invalidate;
+    return windows;
+}
+
 static uint32_t largest_message(const struct sim_scenario *s)
 {
     uint32_t largest = KBTP_TO_INITIATOR_MAX_OCTETS;
@@ -168,7 +184,8 @@ static uint32_t largest_message(const struct sim_scenario *s)
 }
 
 /* `max_inline`: just what its CPUs use, since every work request has room for it. */
-static int add_rnic(struct sim_world *w, const char *name, uint32_t regions, uint32_t max_inline)
+static int add_rnic(struct sim_world *w, const char *name, uint32_t regions, uint32_t windows,
+                    uint32_t max_inline)
 {
     const struct sim_scenario *s = w->scenario;
     bool rdmap = s->machine.ordering == SIM_ORDERING_RDMAP;
@@ -180,6 +197,7 @@ static int add_rnic(struct sim_world *w, const char *name, uint32_t regions, uin
                                      .max_inline = max_inline,
                                      .max_reads = MAX_READS,
                                      .regions = regions,
+                                     .windows = windows,
                                      .seed = 1};
     return sim_rnic_add(w, name, &config);
 }
@@ -238,10 +256,11 @@ static int attach_worker(struct sim_world *w, uint32_t worker, uint32_t rnic)
 /* What its program needs. */
 static uint16_t features_of(const struct sim_initiator *s)
 {
+    uint16_t features = asks_for_records(s) ? KBTP_FEATURE_RECORD_COMPLETION : 0;
     for (uint32_t i = 0; i < s->program_count; i++)
         if (s->program[i].direct)
-            return KBTP_FEATURE_DIRECT_LOAD;
-    return 0;
+            features |= KBTP_FEATURE_DIRECT_LOAD;
+    return features;
 }
 
 static struct kbtp_initiator_config library_config(const struct sim_world *w, uint32_t initiator,
@@ -252,7 +271,8 @@ static struct kbtp_initiator_config library_config(const struct sim_world *w, ui
                                            .depth = part->initiators[initiator].depth,
                                            .max_inline = part->max_inline,
                                            .features = features_of(&part->initiators[initiator]),
-                                           .unchecked = true};
+                                           .unchecked = true,
+                                           .records = sim_protocol_of(w)->records[initiator]};
     memset(config.initiator_id, (int)initiator + 1, sizeof config.initiator_id);
     return config;
 }
@@ -264,8 +284,9 @@ static int add_initiator(struct sim_world *w, struct protocol_world *world, uint
     size_t private_octets, buffer_octets;
     kbtp_initiator_memory(&config, &private_octets, &buffer_octets);
     world->initiator_programs[initiator] = protocol_initiator_program;
+    world->windows_at[initiator] = (uint32_t)(sizeof(struct protocol_initiator) + private_octets);
     world->initiator_programs[initiator].private_size =
-        (uint32_t)(sizeof(struct protocol_initiator) + private_octets);
+        world->windows_at[initiator] + windows_of(s) * (uint32_t)sizeof(struct rdma_window);
     return sim_cpu_add(w, s->name, SIM_AGENT_CPU, &world->initiator_programs[initiator]);
 }
 
@@ -284,7 +305,7 @@ static int attach_initiator(struct sim_world *w, struct protocol_world *world, u
     const struct sim_initiator *s = &part->initiators[initiator];
     snprintf(world->names[initiator], sizeof world->names[initiator], "%s" SIM_RNIC_SUFFIX,
              s->name);
-    int rnic = add_rnic(w, world->names[initiator], s->program_count + 1,
+    int rnic = add_rnic(w, world->names[initiator], s->program_count + 2, windows_of(s),
                         KBTP_REQUEST_MAX_OCTETS + longest_inline(s));
     if (rnic < 0)
         return rnic;
@@ -295,7 +316,7 @@ static int attach_initiator(struct sim_world *w, struct protocol_world *world, u
                                      .reads = MAX_READS,
                                      .cqs = 1,
                                      .links = PROTOCOL_LINKS(s->reconnects),
-                                     .isolated = true,
+                                     .isolated = !asks_for_records(s),
                                      .never_disconnects = never_ends(part)};
     uint32_t agent = world->view.first_initiator + initiator;
     int failed = sim_rnic_attach(w, agent, (uint32_t)rnic, &limits);
@@ -317,7 +338,7 @@ static int add_agents(struct sim_world *w, struct protocol_world *world,
         index = add_initiator(w, world, i);
     if (index < 0)
         return index;
-    int rnic = add_rnic(w, SIM_TARGET_RNIC_NAME, 3 + p->workers, KBTP_HELLO_ACK_OCTETS);
+    int rnic = add_rnic(w, SIM_TARGET_RNIC_NAME, 3 + p->workers, 0, KBTP_HELLO_ACK_OCTETS);
     if (rnic < 0)
         return rnic;
     int failed = 0;
@@ -412,19 +433,26 @@ static int register_buffers(struct sim_world *w, struct protocol_world *world, u
 {
     const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
     uint32_t agent = world->view.first_initiator + initiator;
+    struct protocol_initiator *it = protocol_initiator_of(w, initiator);
     uint64_t base = BUFFERS_BASE * (initiator + 1);
     for (uint32_t i = 0; i < s->program_count; i++) {
         const struct sim_request *request = &s->program[i];
         if (request->length == 0)
             continue;
-        char *at = sim_region_new(&w->arena, "buffers", request->length, agent + 1);
+        /* What comes before a record is shared: it is placed piece by piece. */
+        bool shared = request->record && request->op == SIM_REQUEST_LOAD;
+        char *at = sim_region_new(&w->arena, "buffers", request->length, shared ? 0 : agent + 1);
         if (!at)
             return -ENOMEM;
         if (request->op != SIM_REQUEST_LOAD)
             memset(at, (int)(world->view.first_tag[initiator] + i + 1), request->length);
-        int failed = rdma_reg(&w->agents[agent].rdma, at, request->length,
-                              RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE, base,
+        uint32_t access = RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE |
+                          (request->invalidate ? RDMA_BIND_WINDOW : 0);
+        int failed = rdma_reg(&w->agents[agent].rdma, at, request->length, access, base,
                               &world->regions[initiator][i]);
+        if (!failed && request->invalidate)
+            failed = rdma_window_alloc(&w->agents[agent].rdma,
+                                       protocol_window_of(world, s, it, initiator, i));
         if (failed)
             return failed;
         base += SIM_MAX_LENGTH_OCTETS;
@@ -432,9 +460,23 @@ static int register_buffers(struct sim_world *w, struct protocol_world *world, u
     return 0;
 }
 
+/* Slots of records are shared with the RNIC that writes them: they are seen piece by piece. */
+static int make_slots(struct sim_world *w, struct protocol_world *world, uint32_t initiator)
+{
+    const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
+    if (!asks_for_records(s))
+        return 0;
+    world->view.records[initiator] =
+        sim_region_new(&w->arena, "record slots", s->depth * (size_t)KBTP_RECORD_OCTETS, 0);
+    return world->view.records[initiator] ? 0 : -ENOMEM;
+}
+
 static int start_initiator(struct sim_world *w, struct protocol_world *world, uint32_t initiator,
                            const char *address)
 {
+    int failed = make_slots(w, world, initiator);
+    if (failed)
+        return failed;
     struct kbtp_initiator_config config = library_config(w, initiator, address);
     uint32_t agent = world->view.first_initiator + initiator;
     struct mem direct = {.sim = NULL};
@@ -445,7 +487,7 @@ static int start_initiator(struct sim_world *w, struct protocol_world *world, ui
     char *buffers = sim_region_new(&w->arena, "initiator buffers", buffer_octets, agent + 1);
     if (!buffers)
         return -ENOMEM;
-    int failed = kbtp_initiator_init(&it->library, &cpu, &config, it + 1, buffers);
+    failed = kbtp_initiator_init(&it->library, &cpu, &config, it + 1, buffers);
     return failed ? failed : register_buffers(w, world, initiator);
 }
 
@@ -471,7 +513,7 @@ static void add_checkers(struct sim_world *w)
         &sim_check_effect_first,    &sim_check_completes_once,       &sim_check_requests_in_order,
         &sim_check_own_handles,     &sim_check_within_quota,         &sim_check_well_delivered,
         &sim_check_expected_status, &sim_check_nothing_lost,         &sim_check_initiator_accepts,
-        &sim_check_cleared_first};
+        &sim_check_cleared_first,   &sim_check_record_after_data,    &sim_check_stag_revoked};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         w->checkers[w->checkers_count++] = all[i];
     _Static_assert(sizeof all / sizeof *all <= SIM_MAX_CHECKERS, "SIM_MAX_CHECKERS");

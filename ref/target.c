@@ -68,6 +68,13 @@ static bool device_is_enough(const struct kbtp_target_config *config, const stru
            config->request_credits + 1 <= caps->max_queue;
 }
 
+/* Can the counters have the draft's form? RDMAP asks for it. Elsewhere a device that cannot mask
+ * leaves the low half alone, and so does everybody else then (I-38). */
+static bool masks(const struct rdma_caps *caps)
+{
+    return caps->binding == RDMA_BINDING_RDMAP || (caps->bits & RDMA_CAP_MASKED);
+}
+
 static int init_ring(struct kbtp_target *target, struct mem *m,
                      const struct kbtp_target_memory *memory)
 {
@@ -150,6 +157,7 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
         return -EINVAL;
     *target = (struct kbtp_target){.config = *config};
     rdma_caps(cpu->rdma, &target->caps);
+    target->config.unmasked |= !masks(&target->caps);
     if (!device_is_enough(config, &target->caps))
         return -EINVAL;
     int64_t entries =

@@ -45,7 +45,8 @@ struct kbtp_target_config {
                                   KBTP_FEATURE_RECORD_COMPLETION where the device orders Writes */
     uint16_t first_generation; /* of every handle; 0: random ones, as a target does (I-11) */
     bool addr_le;
-    bool unmasked; /* counters in the InfiniBand form */
+    bool unmasked; /* counters in the InfiniBand form; so they are, too, where the device cannot
+                      mask its FetchAdd and the binding is not RDMAP (I-38) */
 };
 
 /* Where everything lies. Alignment: 64 octets for slots and entries, 8 for the rest (I-39). */

@@ -189,8 +189,9 @@ static int add_rnic(struct sim_world *w, const char *name, uint32_t regions, uin
 {
     const struct sim_scenario *s = w->scenario;
     bool rdmap = s->machine.ordering == SIM_ORDERING_RDMAP;
+    uint32_t unmasked = s->counters == SIM_COUNTERS_UNMASKED ? RDMA_CAP_MASKED : 0;
     struct sim_rnic_config config = {.ordering = s->machine.ordering,
-                                     .bits = SIM_RNIC_BITS,
+                                     .bits = SIM_RNIC_BITS & ~unmasked,
                                      .binding =
                                          rdmap ? RDMA_BINDING_RDMAP : RDMA_BINDING_INFINIBAND,
                                      .max_message = largest_message(s),

@@ -305,6 +305,30 @@ static void what_is_refused(void)
     close_windows();
 }
 
+/* A bind leaves room for the request that is to use the window, and for GOODBYE: of 12 places in
+ * the send queue, of which HELLO has one still, the last two. */
+static void no_room_for_a_bind(void)
+{
+    struct pair_config config = pair_defaults();
+    if (!provider->loop)
+        return;
+    open_with_windows(&config);
+    loop_hold_completions(first()->cpu.rdma, true);
+    for (uint32_t i = 0; i < 4; i++) {
+        CU_ASSERT_EQUAL(bind_first(), 0);
+        CU_ASSERT_EQUAL(invalidate(windows[0].stag), 0);
+    }
+    for (uint32_t i = 1; i < WINDOWS; i++)
+        CU_ASSERT_EQUAL(kbtp_initiator_bind(first()->initiator, &first()->cpu, &windows[i], &region,
+                                            0, PIECE, RDMA_REMOTE_READ),
+                        i < 2 ? 0 : -EAGAIN);
+    loop_hold_completions(first()->cpu.rdma, false);
+    for (uint32_t i = 0; i < 4; i++)
+        expect_revoked(pair_wait(&pair, 0), KBTP_STATUS_OK);
+    CU_ASSERT_EQUAL(bind_first(), 0);
+    close_windows();
+}
+
 /* ---- a wrong target ---------------------------------------------------------------------- */
 
 /* Wrong peer: R-FLAG-04, -06. A completion takes back what was not asked for, or HELLO_ACK takes
@@ -371,6 +395,7 @@ int main(void)
         {"no STag, no invalidation", no_stag_no_invalidation},
         {"a target that cannot", a_target_that_cannot},
         {"what is refused", what_is_refused},
+        {"no room for a bind", no_room_for_a_bind},
     };
     static const struct test wrong[] = {
         {"it takes back something else", it_takes_back_something_else},

@@ -14,13 +14,24 @@
 #define DEFAULT_REREAD_NS 20000u
 #define DEFAULT_LOOKS 4u
 
+static bool masks(const struct kbtp_initiator *i, const struct rdma_caps *caps)
+{
+    return !i->unmasked && (caps->bits & RDMA_CAP_MASKED);
+}
+
+/* Everybody looks at the Ticket alone; only RDMAP asks for the Add Mask (I-38). */
+static bool may_leave_masks(const struct kbtp_initiator *i, const struct rdma_caps *caps)
+{
+    return i->unmasked || caps->binding != RDMA_BINDING_RDMAP;
+}
+
 /* I-14, I-22, I-39: a ring that works, and block offsets that can be checked. */
 bool kbtp_direct_alloc_offer_is_good(const struct kbtp_initiator *i, const struct rdma_caps *caps)
 {
     const struct kbtp_hello_ack *ack = &i->target;
     uint32_t n = ack->ring.count;
-    uint32_t needed = RDMA_CAP_FETCH_ADD | (i->unmasked ? 0u : RDMA_CAP_MASKED);
-    return (caps->bits & needed) == needed && n >= KBTP_RING_MIN_SLOTS &&
+    return (caps->bits & RDMA_CAP_FETCH_ADD) && (masks(i, caps) || may_leave_masks(i, caps)) &&
+           n >= KBTP_RING_MIN_SLOTS &&
            n <= KBTP_RING_MAX_SLOTS && (n & (n - 1)) == 0 && ack->partition.count != 0 &&
            ack->partition.count <= n && ack->ring.tagged_offset % KBTP_SLOT_OCTETS == 0 &&
            ack->head.tagged_offset % 8 == 0 && ack->block_size != 0;
@@ -76,7 +87,9 @@ static int take_ticket(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uin
                           .remote_stag = i->target.head.stag,
                           .fetch_add = {.add = KBTP_COUNTER_ADD_MASKED,
                                         .mask = UINT64_C(0x8000000080000000) | slot_bit}};
-    if (i->unmasked) {
+    struct rdma_caps caps;
+    rdma_caps(cpu->rdma, &caps);
+    if (!masks(i, &caps)) {
         add.fetch_add.add = KBTP_COUNTER_ADD_UNMASKED;
         add.fetch_add.mask = 0;
     }

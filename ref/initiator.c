@@ -10,7 +10,8 @@
 #define MAX_DEPTH 4096u
 #define BATCH 16u
 #define RECEIVE_OCTETS KBTP_TO_INITIATOR_MAX_OCTETS
-#define KNOWN_FEATURES (KBTP_FEATURE_DIRECT_LOAD | KBTP_FEATURE_DIRECT_ALLOC)
+#define KNOWN_FEATURES \
+    (KBTP_FEATURE_DIRECT_LOAD | KBTP_FEATURE_DIRECT_ALLOC | KBTP_FEATURE_RECORD_COMPLETION)
 #define MAX_LOOKS 250u
 
 /* ---- set-up ------------------------------------------------------------------------------ */
@@ -47,12 +48,33 @@ void kbtp_initiator_memory(const struct kbtp_initiator_config *config, size_t *p
                      send_depth(config) * (size_t)slot_octets(config) + direct * KBTP_ENTRY_OCTETS;
 }
 
+static bool config_is_legal(const struct kbtp_initiator_config *config)
+{
+    bool records = config->features & KBTP_FEATURE_RECORD_COMPLETION;
+    return config->depth != 0 && config->depth <= MAX_DEPTH &&
+           config->max_inline <= UINT32_MAX / 2 && !(config->features & ~KNOWN_FEATURES) &&
+           config->give_up_looks <= MAX_LOOKS &&
+           (!records || (config->records && (uintptr_t)config->records % 8 == 0));
+}
+
+/* Only what the target may write is in a region that it may write. */
+static int register_memory(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, size_t octets)
+{
+    int failed = rdma_reg(cpu->rdma, i->receives, octets, RDMA_LOCAL_WRITE, 0, &i->region);
+    if (failed || !i->records)
+        return failed;
+    failed = rdma_reg(cpu->rdma, i->records, i->depth * (size_t)KBTP_RECORD_OCTETS,
+                      RDMA_LOCAL_WRITE | RDMA_REMOTE_WRITE, 0, &i->record_region);
+    if (failed)
+        rdma_dereg(cpu->rdma, &i->region);
+    return failed;
+}
+
 int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu *cpu,
                         const struct kbtp_initiator_config *config, void *private_memory,
                         void *buffers)
 {
-    if (config->depth == 0 || config->depth > MAX_DEPTH || config->max_inline > UINT32_MAX / 2 ||
-        (config->features & ~KNOWN_FEATURES) || config->give_up_looks > MAX_LOOKS)
+    if (!config_is_legal(config))
         return -EINVAL;
     size_t private_octets, buffer_octets;
     struct rdma_caps caps;
@@ -76,11 +98,13 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
                                  .patient = config->patient};
     if (wants_direct(config))
         i->direct = (struct kbtp_direct *)(i->pending + config->depth);
+    if (config->features & KBTP_FEATURE_RECORD_COMPLETION)
+        i->records = config->records;
     memcpy(i->initiator_id, config->initiator_id, sizeof i->initiator_id);
     int failed = rdma_cq_create(cpu->rdma, send_depth(config) + config->depth + 1, &i->cq);
     if (failed)
         return failed;
-    failed = rdma_reg(cpu->rdma, buffers, buffer_octets, RDMA_LOCAL_WRITE, 0, &i->region);
+    failed = register_memory(i, cpu, buffer_octets);
     if (failed) {
         rdma_cq_destroy(cpu->rdma, i->cq);
         return failed;
@@ -100,8 +124,9 @@ int kbtp_initiator_end(struct kbtp_initiator *initiator, const struct kbtp_cpu *
 {
     assert(initiator->state == KBTP_INITIATOR_DOWN);
     int failed = rdma_dereg(cpu->rdma, &initiator->region);
-    int failed_too = rdma_cq_destroy(cpu->rdma, initiator->cq);
-    return failed ? failed : failed_too;
+    int records = initiator->records ? rdma_dereg(cpu->rdma, &initiator->record_region) : 0;
+    int cq = rdma_cq_destroy(cpu->rdma, initiator->cq);
+    return failed ? failed : records ? records : cq;
 }
 
 /* ---- looking ----------------------------------------------------------------------------- */
@@ -265,18 +290,17 @@ static void welcomed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
-/* Flags that make sense for an opcode (I-44). */
-static uint16_t legal_flags(uint8_t opcode)
+/* Flags that make sense for an opcode (I-44), together: a record invalidates nothing (I-28), and
+ * inline data has no STag (I-29). */
+static bool flags_are_legal(const struct kbtp_initiator *i, uint8_t opcode, uint16_t flags)
 {
-    switch (opcode) {
-    case KBTP_OP_LOAD:
-        return KBTP_FLAG_INVALIDATE | KBTP_FLAG_ALLOW_UNSEALED;
-    case KBTP_OP_STORE:
-    case KBTP_OP_ALLOC_STORE:
-        return KBTP_FLAG_INLINE | KBTP_FLAG_SEAL | KBTP_FLAG_INVALIDATE;
-    default:
-        return 0;
-    }
+    uint16_t legal = i->features & KBTP_FEATURE_RECORD_COMPLETION ? KBTP_FLAG_RECORD : 0;
+    if (opcode == KBTP_OP_LOAD)
+        legal |= KBTP_FLAG_INVALIDATE | KBTP_FLAG_ALLOW_UNSEALED;
+    else if (opcode == KBTP_OP_STORE || opcode == KBTP_OP_ALLOC_STORE)
+        legal |= KBTP_FLAG_INLINE | KBTP_FLAG_SEAL | KBTP_FLAG_INVALIDATE;
+    return !(flags & ~legal) &&
+           (!(flags & KBTP_FLAG_INVALIDATE) || !(flags & (KBTP_FLAG_INLINE | KBTP_FLAG_RECORD)));
 }
 
 static int check(const struct kbtp_initiator *i, const struct kbtp_operation *operation)
@@ -290,8 +314,7 @@ static int check(const struct kbtp_initiator *i, const struct kbtp_operation *op
         return -EMSGSIZE;
     if (i->unchecked)
         return 0;
-    if ((operation->flags & ~legal_flags(opcode)) ||
-        (is_inline && (operation->flags & KBTP_FLAG_INVALIDATE)))
+    if (!flags_are_legal(i, opcode, operation->flags))
         return -EINVAL;
     if (opcode != KBTP_OP_LOAD &&
         operation->handle - i->target.handle_base >= i->target.handle_count)
@@ -309,6 +332,20 @@ uint32_t kbtp_free_place(const struct kbtp_initiator *i)
     while (i->pending[place].opcode != 0)
         place++;
     return place;
+}
+
+static struct kbtp_pending pending_for(const struct kbtp_operation *operation, uint64_t request_id,
+                                       uint64_t cookie)
+{
+    bool names = operation->opcode != KBTP_OP_FREE && !(operation->flags & KBTP_FLAG_INLINE);
+    return (struct kbtp_pending){
+        .request_id = request_id,
+        .cookie = cookie,
+        .handle = operation->handle,
+        .opcode = operation->opcode,
+        .flags = operation->flags,
+        .length = operation->length,
+        .stag = names && (operation->flags & KBTP_FLAG_INVALIDATE) ? operation->stag : 0};
 }
 
 int kbtp_initiator_submit(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
@@ -332,17 +369,15 @@ int kbtp_initiator_submit(struct kbtp_initiator *initiator, const struct kbtp_cp
                                    .operands.data = {.tagged_offset = operation->tagged_offset,
                                                      .stag = operation->stag,
                                                      .length = operation->length}};
+    if ((operation->flags & KBTP_FLAG_RECORD) && i->records)
+        kbtp_record_arm(i, cpu, place, &message.operands.completion);
     bool is_inline = operation->flags & KBTP_FLAG_INLINE;
     failed = send(i, cpu, &message, operation->data, is_inline ? operation->length : 0);
     if (failed) {
         kbtp_initiator_abort(i, cpu, failed);
         return failed;
     }
-    i->pending[place] = (struct kbtp_pending){.request_id = message.header.request_id,
-                                              .cookie = cookie,
-                                              .handle = operation->handle,
-                                              .opcode = operation->opcode,
-                                              .length = operation->length};
+    i->pending[place] = pending_for(operation, message.header.request_id, cookie);
     i->outstanding++;
     if (operation->opcode == KBTP_OP_ALLOC_STORE)
         i->usage++;
@@ -402,27 +437,49 @@ void kbtp_settle(struct kbtp_initiator *i, struct kbtp_pending *pending,
     i->outstanding--;
 }
 
-/* A COMPLETION; false when it answers nothing that was asked, or brings more than there is room
- * for. */
-static bool answered(struct kbtp_initiator *i, const struct kbtp_message *message,
-                     struct kbtp_outcome *outcome)
+/* Is this request's answer the target's to give? */
+static bool is_asked(const struct kbtp_initiator *i, uint64_t request_id)
 {
-    uint64_t place = message->header.request_id & 0xffff;
-    if (place >= i->depth || i->pending[place].opcode == 0 ||
-        i->pending[place].request_id != message->header.request_id ||
-        (i->direct && i->direct[place].stage != 0))
+    uint64_t place = request_id & 0xffff;
+    return place < i->depth && i->pending[place].opcode != 0 &&
+           i->pending[place].opcode != KBTP_INVALIDATION &&
+           i->pending[place].request_id == request_id &&
+           !(i->direct && i->direct[place].stage != 0);
+}
+
+bool kbtp_answered(struct kbtp_initiator *i, const struct kbtp_record *answer, uint32_t invalidated,
+                   struct kbtp_outcome *outcome)
+{
+    if (!is_asked(i, answer->request_id))
         return false;
-    if (i->pending[place].opcode == KBTP_OP_LOAD && message->header.status == KBTP_STATUS_OK &&
-        message->completion.data_length > i->pending[place].length)
+    struct kbtp_pending *pending = &i->pending[answer->request_id & 0xffff];
+    if (pending->opcode == KBTP_OP_LOAD && answer->status == KBTP_STATUS_OK &&
+        answer->data_length > pending->length)
         return false;
-    if (i->pending[place].opcode == KBTP_OP_BIND && message->header.status != KBTP_STATUS_OK)
-        kbtp_direct_alloc_refused(i, message->header.status);
-    *outcome = (struct kbtp_outcome){.block_offset = message->completion.block_offset,
-                                     .data_length = message->completion.data_length,
-                                     .status = message->header.status,
-                                     .generation = message->header.generation};
-    kbtp_settle(i, &i->pending[place], outcome);
+    if (invalidated != 0 && invalidated != pending->stag)
+        return false;
+    if (pending->opcode == KBTP_OP_BIND && answer->status != KBTP_STATUS_OK)
+        kbtp_direct_alloc_refused(i, answer->status);
+    *outcome = (struct kbtp_outcome){.block_offset = answer->block_offset,
+                                     .data_length = answer->data_length,
+                                     .status = answer->status,
+                                     .generation = answer->generation,
+                                     .by_record = outcome->by_record,
+                                     .invalidated = invalidated != 0};
+    kbtp_settle(i, pending, outcome);
     return true;
+}
+
+/* A COMPLETION. */
+static bool completion_came(struct kbtp_initiator *i, const struct kbtp_message *message,
+                            uint32_t invalidated, struct kbtp_outcome *outcome)
+{
+    const struct kbtp_record answer = {.request_id = message->header.request_id,
+                                       .block_offset = message->completion.block_offset,
+                                       .data_length = message->completion.data_length,
+                                       .status = message->header.status,
+                                       .generation = message->header.generation};
+    return kbtp_answered(i, &answer, invalidated, outcome);
 }
 
 /* A message has come; true with an outcome. */
@@ -432,19 +489,23 @@ static bool received(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, const
     uint8_t image[RECEIVE_OCTETS];
     struct kbtp_message message;
     uint32_t number = kbtp_wr_detail(wc->wr_id);
-    uint32_t length = wc->length <= sizeof image ? wc->length : (uint32_t)sizeof image;
+    bool immediate = wc->flags & RDMA_WC_WRITE_IMM; /* then there is no message */
+    uint32_t length = immediate ? 0 : least(wc->length, sizeof image);
     mem_read(cpu->mem, image, i->receives + (size_t)number * RECEIVE_OCTETS, length);
-    bool well = kbtp_wire_decode(image, length, false, &message, NULL) == 0;
+    uint32_t invalidated = wc->flags & RDMA_WC_INVALIDATED ? wc->imm : 0;
+    bool well = !immediate && kbtp_wire_decode(image, length, false, &message, NULL) == 0;
     /* Posted again before the credit is used again. */
     int failed = post_receive(i, cpu, number);
     if (failed) {
         kbtp_initiator_abort(i, cpu, failed);
-    } else if (well && message.header.opcode == KBTP_OP_HELLO_ACK &&
+    } else if (well && message.header.opcode == KBTP_OP_HELLO_ACK && invalidated == 0 &&
                i->state == KBTP_INITIATOR_CONNECTING) {
         welcomed(i, cpu, &message);
-    } else if (well && message.header.opcode == KBTP_OP_COMPLETION &&
-               i->state == KBTP_INITIATOR_READY) {
-        if (answered(i, &message, outcome))
+    } else if (i->state == KBTP_INITIATOR_READY &&
+               (immediate || (well && message.header.opcode == KBTP_OP_COMPLETION))) {
+        *outcome = (struct kbtp_outcome){0};
+        if (immediate ? kbtp_record_came(i, cpu, outcome)
+                      : completion_came(i, &message, invalidated, outcome))
             return true;
         kbtp_initiator_abort(i, cpu, -EPROTO);
     } else if (i->state != KBTP_INITIATOR_ENDING) {
@@ -474,6 +535,10 @@ static bool completed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
             goodbye_failed(i, -ECONNRESET);
         kbtp_initiator_abort(i, cpu, -ECONNRESET);
         return false;
+    }
+    if (kbtp_wr_kind(wc->wr_id) == KBTP_WR_INVALIDATE && i->state == KBTP_INITIATOR_READY) {
+        kbtp_invalidated(i, kbtp_wr_detail(wc->wr_id), outcome);
+        return true;
     }
     if (kbtp_wr_kind(wc->wr_id) == KBTP_WR_READ)
         return direct_read(i, cpu, kbtp_wr_detail(wc->wr_id), outcome);

@@ -30,14 +30,18 @@ struct kbtp_initiator_config {
     uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* a secret of 128 random bits */
     uint32_t depth;      /* requests outstanding at most, 1 to 4096: Completion Credits */
     uint32_t max_inline; /* octets of inline data that will ever be sent */
-    uint16_t features;   /* to request: KBTP_FEATURE_DIRECT_LOAD, _DIRECT_ALLOC */
+    uint16_t features;   /* to request: KBTP_FEATURE_DIRECT_LOAD, _DIRECT_ALLOC, and
+                            KBTP_FEATURE_RECORD_COMPLETION */
     bool unchecked;      /* for testers: sends what a good initiator would not */
     bool patient;        /* for testers: waits for blocks of its own, however long that takes */
-    bool unmasked;       /* the target's counters are in the InfiniBand form (I-38): agreed upon */
+    bool unmasked;       /* the target's counters are in the InfiniBand form (I-38), as they are
+                            anyway where the device cannot mask */
     /* DIRECT_ALLOC: how long to wait before a slot that had no block yet is read again (0: 20 us).
      * This and giving up need the device's timers 0 and 1. */
     uint32_t reread_ns;
     uint32_t give_up_looks; /* into which half the Ticket Timeout is divided; 0: 4 */
+    void *records; /* RECORD_COMPLETION: depth * KBTP_RECORD_OCTETS octets, aligned to 8, which the
+                      target may write */
 };
 
 enum kbtp_initiator_state {
@@ -55,7 +59,7 @@ struct kbtp_operation {
     uint32_t stag;
     uint32_t length;     /* octets of the buffer or of the inline data */
     uint16_t generation; /* expected; 0: any */
-    uint16_t flags;      /* enum kbtp_flag */
+    uint16_t flags;      /* enum kbtp_flag; RECORD when it was granted: the library has the slot */
     uint8_t opcode;      /* LOAD, STORE, ALLOC_STORE, FREE */
 };
 
@@ -67,8 +71,10 @@ struct kbtp_outcome {
     int32_t error;        /* 0, or -ECONNRESET: nobody knows whether it was done */
     uint16_t status;      /* enum kbtp_status, when error is 0 */
     uint16_t generation;
-    uint8_t opcode;
-    uint8_t reserved[3];
+    uint8_t opcode;      /* or KBTP_INVALIDATION */
+    uint8_t by_record;   /* the completion was a record */
+    uint8_t invalidated; /* the STag of the buffer is not valid any more */
+    uint8_t reserved;
 };
 
 /* The caller's memory, aligned to 8 and to 64. */
@@ -183,6 +189,36 @@ int kbtp_initiator_direct_store(struct kbtp_initiator *initiator, const struct k
 
 /* Those of them whose slot had no block when it was read last. */
 uint32_t kbtp_initiator_waiting(const struct kbtp_initiator *initiator);
+
+/*
+ * STags that are valid for a single request (draft: SHOULD; RDMA_CAP_WINDOW): a window of the
+ * caller, bound for it, and the flag INVALIDATE.
+ *
+ *     rdma_window_alloc(cpu.rdma, &window);
+ *     kbtp_initiator_bind(i, &cpu, &window, &region, offset, length, RDMA_REMOTE_WRITE);  // LOAD
+ *     operation.stag = window.stag; operation.tagged_offset = window.base_to;
+ *     operation.flags |= KBTP_FLAG_INVALIDATE;
+ *     kbtp_initiator_submit(i, &cpu, &operation, cookie);
+ *     ... its outcome says `invalidated`: window.bound = 0, and it may be bound again
+ *
+ * A target may be unable to, and a completion record never invalidates: then the caller does, with
+ * kbtp_initiator_invalidate(). Before that a target can still reach the buffer. `invalidated` is
+ * what this side's device says. A completion that takes back another STag than its request's ends
+ * the connection. When the initiator is DOWN, windows that it had bound are not any more.
+ *
+ * Bind: 0; -ENOTCONN, -EAGAIN as above, or what rdma_post_send() returned. A bind that fails later
+ * ends the connection.
+ */
+int kbtp_initiator_bind(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
+                        struct rdma_window *window, const struct rdma_region *region,
+                        uint64_t offset, uint64_t length, uint32_t access);
+
+/* Invalidates an STag that is valid on this connection; when its outcome is there, with this
+ * opcode, nobody reaches the memory through it. It takes one of the places of config.depth. Returns
+ * as kbtp_initiator_bind(). */
+#define KBTP_INVALIDATION 0xffu /* no Opcode of the draft, in its place */
+int kbtp_initiator_invalidate(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
+                              uint32_t stag, uint64_t cookie);
 
 /* Takes up to `count` outcomes (at least 1 is asked for); returns how many, or -EIO. */
 int kbtp_initiator_poll(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,

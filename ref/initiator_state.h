@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an initiator keeps; included by ref/initiator.c and ref/direct_*.c only. All of it is
- * private to one CPU and has no padding. */
+/* What an initiator keeps; included by the files of the initiator only. All of it is private to one
+ * CPU and has no padding. */
 #ifndef KBTP_REF_INITIATOR_STATE_H
 #define KBTP_REF_INITIATOR_STATE_H
 
@@ -12,8 +12,11 @@ struct kbtp_pending {
     uint64_t request_id;
     uint64_t cookie;
     uint64_t handle;
-    uint32_t opcode; /* 0: the place is free */
+    uint16_t opcode; /* 0: the place is free */
+    uint16_t flags;
     uint32_t length; /* octets that it may bring or take */
+    uint32_t stag;   /* that its completion may invalidate; 0: none */
+    uint32_t reserved;
 };
 
 struct kbtp_initiator {
@@ -25,6 +28,8 @@ struct kbtp_initiator {
     uint64_t serial;              /* of the last request of this connection */
     struct kbtp_sends sends;
     struct rdma_region region; /* of all buffers */
+    uint8_t *records;          /* depth slots for completion records, the caller's; NULL: none */
+    struct rdma_region record_region;
     struct kbtp_hello_ack target;
     uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS];
     uint32_t state; /* enum kbtp_initiator_state */
@@ -57,6 +62,26 @@ void kbtp_initiator_abort(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, 
 /* A request has its outcome: its place is free again. */
 void kbtp_settle(struct kbtp_initiator *i, struct kbtp_pending *pending,
                  struct kbtp_outcome *outcome);
+
+/* An answer has come, by message or record; `invalidated`: the STag that went with it, or 0. False
+ * when it answers nothing that was asked, brings more than there is room for, or took back what it
+ * was not to. */
+bool kbtp_answered(struct kbtp_initiator *i, const struct kbtp_record *answer, uint32_t invalidated,
+                   struct kbtp_outcome *outcome);
+
+/* ---- ref/record_slots.c ------------------------------------------------------------------ */
+
+/* Makes ready the slot of the request in `place`. */
+void kbtp_record_arm(const struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place,
+                     struct kbtp_completion_descriptor *slot);
+/* An immediate has come; true with an outcome, false when there is no record. */
+bool kbtp_record_came(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
+                      struct kbtp_outcome *outcome);
+
+/* ---- ref/initiator_windows.c ------------------------------------------------------------- */
+
+/* The LOCAL_INV in `place` has completed. */
+void kbtp_invalidated(struct kbtp_initiator *i, uint32_t place, struct kbtp_outcome *outcome);
 
 /* ---- ref/direct_load.c ------------------------------------------------------------------- */
 

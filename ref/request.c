@@ -56,7 +56,7 @@ bool kbtp_request_received(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
         return false;
     assert(c->order_count < w->requests && c->requests[number].stage == KBTP_STAGE_UNUSED);
     take_over(&c->requests[number], &message);
-    if (error.fault != KBTP_WIRE_WELL)
+    if (error.fault != KBTP_WIRE_WELL || kbtp_asks_too_much(c, &c->requests[number]))
         refuse(&c->requests[number], KBTP_STATUS_MALFORMED, 0);
     /* Opcode 0 stands for another Version: answered, then the end. What really has it is one of
      * those that initiators do not send. */

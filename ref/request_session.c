@@ -73,6 +73,7 @@ static void welcome(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kb
     if (granted & KBTP_FEATURE_DIRECT_LOAD)
         describe_direct_load(w->target, &message.hello_ack);
     request->flags = 0;
+    c->features = granted;
     kbtp_answer_with(w, cpu, c, request, &message, false, NULL);
 }
 

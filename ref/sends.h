@@ -17,11 +17,12 @@
 enum kbtp_wr_kind {
     KBTP_WR_RECEIVE = 1, /* detail: the buffer */
     KBTP_WR_MESSAGE,
-    KBTP_WR_LAST,   /* a message after which the connection ends */
-    KBTP_WR_READ,   /* detail: the request */
-    KBTP_WR_WRITE,  /* of a LOAD, or of a direct allocation */
-    KBTP_WR_BIND,   /* of the window over a partition */
-    KBTP_WR_REVOKE, /* its invalidation */
+    KBTP_WR_LAST,       /* a message after which the connection ends */
+    KBTP_WR_READ,       /* detail: the request */
+    KBTP_WR_WRITE,      /* of a LOAD, or of a direct allocation */
+    KBTP_WR_BIND,       /* of a window */
+    KBTP_WR_INVALIDATE, /* detail: the place among the requests */
+    KBTP_WR_REVOKE,     /* of the window over a partition */
 };
 
 static inline uint64_t kbtp_wr_id(enum kbtp_wr_kind kind, uint32_t detail, uint32_t posted)
@@ -64,18 +65,22 @@ static inline void kbtp_sends_retire(struct kbtp_sends *sends, uint64_t wr_id)
         sends->posted = sends->retired = 0;
 }
 
-/* A message to send, with the octets that follow what kbtp_wire_encode() writes. */
+/* A message to send, with the octets that follow what kbtp_wire_encode() writes; or a completion
+ * record, which a WRITE_IMM brings to its slot. */
 struct kbtp_outgoing {
     const struct kbtp_message *message;
     const void *data;
     uint32_t data_length;
     uint32_t invalidate; /* STag, with SEND_INV; 0: plain SEND */
     bool addr_le;
-    bool last; /* KBTP_WR_LAST */
+    bool last;                        /* KBTP_WR_LAST */
+    const struct kbtp_record *record; /* instead of the message; NULL: none */
+    struct kbtp_completion_descriptor slot;
 };
 
 /*
- * Posts `before` (anything but a SEND, always signaled; NULL: none), then the message (NULL: none),
+ * Posts `before` (anything but a SEND, always signaled; NULL: none), then the message or record
+ * (NULL: none),
  * behind one doorbell. There must be room for them. Returns 0 or what rdma_post_send() returned;
  * then nothing was posted.
  */

@@ -32,10 +32,11 @@ enum kbtp_session_state {
 struct kbtp_grant {
     uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* for whom, when `known` */
     uint32_t known;                                 /* else for the first that comes */
-    /* That it may have: KBTP_FEATURE_DIRECT_LOAD and _DIRECT_ALLOC, only for initiators that are
-     * trusted for all blocks that these expose (draft: MUST). Others are not told the STags; but a
-     * region's STag works on every connection (net/rdma.h), so all of this device's initiators must
-     * be trusted not to guess. With DIRECT_ALLOC its quota is a partition (ref/partition.h). */
+    /* That it may have: KBTP_FEATURE_RECORD_COMPLETION; DIRECT_LOAD and DIRECT_ALLOC only for those
+     * that are trusted for all blocks that these expose (draft: MUST). Others are not told the
+     * STags; but a region's STag works on every connection (net/rdma.h), so all of this device's
+     * initiators must be trusted not to guess. With DIRECT_ALLOC its quota is a partition
+     * (ref/partition.h). */
     uint16_t features;
     uint16_t trust_domain; /* where there are several, blocks are cleared when they are freed */
     uint32_t quota;        /* Allocation Quota, blocks */

@@ -107,6 +107,13 @@ static bool device_is_enough(const struct kbtp_target_config *config, const stru
            config->request_credits + 1 <= caps->max_queue;
 }
 
+/* Can the counters have the draft's form? RDMAP asks for it. Elsewhere a device that cannot mask
+ * leaves the low half alone, and so does everybody else then (I-38). */
+static bool masks(const struct rdma_caps *caps)
+{
+    return caps->binding == RDMA_BINDING_RDMAP || (caps->bits & RDMA_CAP_MASKED);
+}
+
 /* Gives each grant that is to have one its partition, behind the blocks that all share. */
 static uint32_t assign_partitions(struct kbtp_target *target, struct mem *m,
                                   const struct kbtp_target_memory *memory)
@@ -186,6 +193,15 @@ static int init_table(struct kbtp_target *target, const struct kbtp_cpu *cpu,
     return failed;
 }
 
+/* A record may not be seen before the data of a LOAD (draft: Completion). RDMAP never promises that
+ * (MUST NOT advertise); elsewhere it takes a device that orders Writes, and Immediates. */
+static void offer_records(struct kbtp_target *target)
+{
+    const uint32_t needed = RDMA_CAP_IMM | RDMA_CAP_ORDERED_WRITES;
+    if (target->caps.binding != RDMA_BINDING_RDMAP && (target->caps.bits & needed) == needed)
+        target->features |= target->config.features & KBTP_FEATURE_RECORD_COMPLETION;
+}
+
 /* An error says that peers may read on. */
 static int withdraw_direct_load(struct kbtp_target *target, const struct kbtp_cpu *cpu)
 {
@@ -230,6 +246,7 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
         return -EINVAL;
     *target = (struct kbtp_target){.config = *config};
     rdma_caps(cpu->rdma, &target->caps);
+    target->config.unmasked |= !masks(&target->caps);
     if (!device_is_enough(config, &target->caps))
         return -EINVAL;
     int64_t entries =
@@ -243,7 +260,7 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
         memory->grants[i].partition = 0;
     uint32_t access = RDMA_LOCAL_WRITE;
     if ((config->features & KBTP_FEATURE_DIRECT_ALLOC) &&
-        kbtp_partitions_can_be(&target->caps, config->unmasked)) {
+        kbtp_partitions_can_be(&target->caps, target->config.unmasked)) {
         target->features = KBTP_FEATURE_DIRECT_ALLOC;
         access |= RDMA_BIND_WINDOW;
     }
@@ -266,6 +283,7 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
         if (failed)
             end_rings(target, cpu);
     }
+    offer_records(target);
     if (failed)
         rdma_dereg(cpu->rdma, &target->region);
     return failed;

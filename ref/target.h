@@ -42,7 +42,8 @@ struct kbtp_target_config {
     uint64_t retention_ns;     /* a session without a connection is kept so long; 0: for ever. Each
                                   worker's device needs a timer per session */
     uint32_t first_ticket;     /* 0 in the draft; tests begin elsewhere */
-    uint16_t features;         /* that grants may have: KBTP_FEATURE_DIRECT_LOAD, _DIRECT_ALLOC */
+    uint16_t features;         /* that grants may have: KBTP_FEATURE_DIRECT_LOAD, _DIRECT_ALLOC, and
+                                  KBTP_FEATURE_RECORD_COMPLETION where the device orders Writes */
     uint16_t first_generation; /* of every handle; 0: random ones, as a target does (I-11) */
     /* DIRECT_ALLOC: a ticket that is not bound within this time is abandoned, at most ticket_looks
      * + 1 looks after it was first seen with a block (I-09, I-21). 0: it waits for ever. Generous
@@ -51,7 +52,8 @@ struct kbtp_target_config {
     uint32_t ticket_timeout_ms;
     uint32_t ticket_looks; /* into which it is divided, 1 to 250; 0: 4 */
     bool addr_le;
-    bool unmasked; /* counters in the InfiniBand form */
+    bool unmasked; /* counters in the InfiniBand form; so they are, too, where the device cannot
+                      mask its FetchAdd and the binding is not RDMAP (I-38) */
 };
 
 /* Where everything lies. Alignment: 64 octets for slots and entries, 8 for the rest (I-39). */

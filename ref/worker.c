@@ -270,6 +270,7 @@ static void forget(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbt
     c->sends.posted = c->sends.retired = c->sends.unsignaled = 0;
     c->session = c->usage = 0;
     c->has_session = c->released = 0;
+    c->features = 0;
     c->state = KBTP_CONNECTION_UNUSED;
 }
 

@@ -113,8 +113,9 @@ struct kbtp_connection {
     uint32_t state;   /* enum kbtp_connection_state */
     uint32_t session; /* valid when has_session */
     uint32_t usage;   /* blocks bound and tickets taken (draft: Allocation Quotas) */
-    uint16_t has_session;
-    uint16_t released; /* GOODBYE with RELEASE is done */
+    uint8_t has_session;
+    uint8_t released;  /* GOODBYE with RELEASE is done */
+    uint16_t features; /* that HELLO_ACK has granted */
 };
 _Static_assert(sizeof(struct kbtp_connection) == sizeof(struct kbtp_sends) + 4 * 8 + 8 * 4,
                "padding");
@@ -293,6 +294,8 @@ bool kbtp_answer(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_
 bool kbtp_answer_with(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
                       struct kbtp_request *request, const struct kbtp_message *message, bool last,
                       struct rdma_wr *write);
+/* Does the request ask for what cannot be done together, a record and an invalidation (I-28)? */
+bool kbtp_asks_too_much(const struct kbtp_connection *c, const struct kbtp_request *request);
 /* A receive into buffer `number`, as a work request; `sge` must live as long as it. */
 struct rdma_wr kbtp_receive(const struct kbtp_worker *w, const struct kbtp_connection *c,
                             uint32_t number, struct rdma_sge *sge);

@@ -30,5 +30,7 @@ extern const struct sim_checker sim_check_nothing_lost;
 extern const struct sim_checker sim_check_cleared_first;
 extern const struct sim_checker sim_check_initiator_accepts;
 extern const struct sim_checker sim_check_counters_agree;
+extern const struct sim_checker sim_check_record_after_data;
+extern const struct sim_checker sim_check_stag_revoked;
 
 #endif

@@ -104,6 +104,7 @@ static uint16_t flags_for(const struct sim_request *request)
     return (uint16_t)((request->inline_data ? KBTP_FLAG_INLINE : 0) |
                       (request->seal ? KBTP_FLAG_SEAL : 0) |
                       (request->allow_unsealed ? KBTP_FLAG_ALLOW_UNSEALED : 0) |
+                      (request->record ? KBTP_FLAG_RECORD : 0) |
                       (request->invalidate ? KBTP_FLAG_INVALIDATE : 0));
 }
 
@@ -124,6 +125,21 @@ static int direct_store(struct sim_agent *agent, struct protocol_initiator *it,
     it->outcome = (struct kbtp_outcome){
         .cookie = number, .handle = store->handle, .status = KBTP_STATUS_TICKET_ABANDONED};
     return 1;
+}
+
+/* An STag for this request alone (draft: Security Considerations). */
+static int bind_window(struct sim_agent *agent, struct protocol_initiator *it, uint32_t number,
+                       const struct rdma_region *region, struct kbtp_operation *operation)
+{
+    const struct kbtp_cpu cpu = {&agent->mem, &agent->rdma};
+    uint32_t initiator = sim_protocol_initiator(agent->world, agent->index);
+    struct rdma_window *window = protocol_window_of(protocol_world_of(agent->world),
+                                                    program_of(agent), it, initiator, number);
+    uint32_t access = operation->opcode == KBTP_OP_LOAD ? RDMA_REMOTE_WRITE : RDMA_REMOTE_READ;
+    int failed = kbtp_initiator_bind(it->library, &cpu, window, region, 0, region->length, access);
+    operation->stag = window->stag;
+    operation->tagged_offset = window->base_to;
+    return failed;
 }
 
 static int submit(struct sim_agent *agent, struct protocol_initiator *it, uint32_t number)
@@ -166,6 +182,11 @@ static int submit(struct sim_agent *agent, struct protocol_initiator *it, uint32
         operation.stag = region->stag;
         operation.tagged_offset = region->base_to;
     }
+    int failed = request->invalidate && request->length != 0
+                     ? bind_window(agent, it, number, region, &operation)
+                     : 0;
+    if (failed)
+        return failed;
     return kbtp_initiator_submit(it->library, &cpu, &operation, number);
 }
 

@@ -55,7 +55,20 @@ struct protocol_world {
     struct sim_program worker_program, initiator_programs[SIM_MAX_INITIATORS];
     char names[SIM_MAX_INITIATORS][SIM_MAX_NAME + 1];                 /* of their RNICs */
     struct rdma_region regions[SIM_MAX_INITIATORS][SIM_MAX_REQUESTS]; /* a request's buffer each */
+    uint32_t windows_at[SIM_MAX_INITIATORS]; /* where they begin in its private state */
 };
+
+/* The windows of an initiator, one for each of its requests with INVALIDATE, in their order. */
+static inline struct rdma_window *protocol_window_of(const struct protocol_world *p,
+                                                     const struct sim_initiator *s,
+                                                     struct protocol_initiator *it,
+                                                     uint32_t initiator, uint32_t request)
+{
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < request; i++)
+        place += s->program[i].invalidate;
+    return (struct rdma_window *)(void *)((char *)it + p->windows_at[initiator]) + place;
+}
 
 static inline struct protocol_world *protocol_world_of(const struct sim_world *w)
 {

@@ -242,6 +242,16 @@ static uint8_t request_of_bind(const struct sim_world *w, uint32_t initiator, ui
     return i;
 }
 
+/* Where the record of a request comes to, should it have one. */
+static void slot_named(struct sim_world *w, uint32_t initiator, uint32_t request,
+                       const struct sim_header *header)
+{
+    struct sim_protocol_world *p = sim_protocol_of(w);
+    struct sim_request_ghost *ghost = &p->requests[p->first_tag[initiator] + request];
+    sim_ghost_write(w, ghost, sizeof *ghost);
+    ghost->slot = (uint8_t)(header->record_offset / KBTP_RECORD_OCTETS + 1);
+}
+
 static void request_sent(struct sim_world *w, uint32_t initiator, const struct sim_header *header)
 {
     struct sim_protocol_world *p = sim_protocol_of(w);
@@ -253,12 +263,15 @@ static void request_sent(struct sim_world *w, uint32_t initiator, const struct s
         ghost->next_request++; /* those are no messages, or BINDs sent later */
     if (ghost->open_count == p->credits + 1)
         return; /* more than credits allow: well-delivered says so */
+    if (header->flags & KBTP_FLAG_RECORD)
+        slot_named(w, initiator, ghost->next_request, header);
     ghost->open[ghost->open_count++] = (struct sim_open_request){
         .id = (uint32_t)header->request_id,
         .entry = entry_of(w, header->handle),
         .opcode = header->opcode,
         .request = binds ? request_of_bind(w, initiator, entry_of(w, header->handle))
-                         : ghost->next_request++};
+                         : ghost->next_request++,
+        .invalidate = header->flags & KBTP_FLAG_INVALIDATE ? header->stag : 0};
     if (ghost->open_count == p->credits)
         sim_reach(w, PROTOCOL_REACH_CREDITS_USED_UP);
 }
@@ -292,19 +305,33 @@ static void reach_status(struct sim_world *w, uint16_t status)
         sim_reach(w, PROTOCOL_REACH_LATE_BIND);
 }
 
-static void completion_sent(struct sim_world *w, uint32_t agent, uint32_t initiator,
-                            const struct sim_header *header)
+static void record_sent(struct sim_world *w, uint32_t initiator,
+                        const struct sim_open_request *open, const struct sim_header *header)
+{
+    struct sim_protocol_world *p = sim_protocol_of(w);
+    struct sim_request_ghost *ghost = &p->requests[p->first_tag[initiator] + open->request];
+    sim_ghost_write(w, ghost, sizeof *ghost);
+    ghost->recorded = header->status == KBTP_STATUS_OK ? header->data_length + 1 : 0;
+}
+
+static void completion_sent(struct sim_world *w, const struct sim_message *message,
+                            uint32_t initiator, const struct sim_header *header)
 {
     struct sim_protocol_world *p = sim_protocol_of(w);
     struct sim_wire_ghost *ghost = p->wire[initiator];
-    struct sim_told told = {.initiator = initiator, .place = SIM_NOBODY, .header = header};
+    struct sim_told told = {.initiator = initiator,
+                            .place = SIM_NOBODY,
+                            .header = header,
+                            .invalidates = message->op == RDMA_SEND_INV ? message->imm : 0};
     for (uint32_t i = 0; i < ghost->open_count && told.place == SIM_NOBODY; i++)
         if (ghost->open[i].id == (uint32_t)header->request_id)
             told.place = i;
     if (told.place != SIM_NOBODY)
         told.open = &ghost->open[told.place];
     reach_status(w, header->status);
-    tell(w, agent, PROTOCOL_COMPLETED,
+    if (told.open && message->op == RDMA_WRITE_IMM)
+        record_sent(w, initiator, told.open, header);
+    tell(w, message->from, PROTOCOL_COMPLETED,
          told.open ? p->first_tag[initiator] + told.open->request + 1 : 0, &told);
     if (!told.open || w->violation.property)
         return;
@@ -351,7 +378,8 @@ void protocol_message(struct sim_world *w, const struct sim_message *message)
     if (message->op == RDMA_WRITE && message->phase == SIM_DELIVERED &&
         message->status != RDMA_OK && sim_protocol_initiator(w, message->from) != SIM_NOBODY)
         sim_reach(w, PROTOCOL_REACH_LATE_WRITE);
-    bool send = message->op == RDMA_SEND || message->op == RDMA_SEND_INV;
+    bool send =
+        message->op == RDMA_SEND || message->op == RDMA_SEND_INV || message->op == RDMA_WRITE_IMM;
     if (!send || message->response || !sim_protocol_header(w, message, &header))
         return;
     uint32_t sender = sim_protocol_initiator(w, message->from);
@@ -359,7 +387,7 @@ void protocol_message(struct sim_world *w, const struct sim_message *message)
     if (message->phase == SIM_SENT && sender != SIM_NOBODY)
         sent_by_initiator(w, sender, &header);
     else if (message->phase == SIM_SENT && header.opcode == KBTP_OP_COMPLETION)
-        completion_sent(w, message->from, receiver, &header);
+        completion_sent(w, message, receiver, &header);
     else if (message->phase == SIM_DELIVERED && sender != SIM_NOBODY)
         request_delivered(w, sender, message, &header);
     else if (message->phase == SIM_SENT && header.opcode == KBTP_OP_HELLO_ACK)
@@ -402,6 +430,10 @@ void protocol_outcome(struct sim_world *w, uint32_t initiator, uint32_t request,
                             .buffer = region->addr};
     if (outcome->error != 0)
         sim_reach(w, PROTOCOL_REACH_IN_DOUBT);
+    if (outcome->by_record)
+        sim_reach(w, PROTOCOL_REACH_RECORD);
+    if (outcome->invalidated)
+        sim_reach(w, PROTOCOL_REACH_INVALIDATED);
     const struct sim_request *asked = sim_protocol_request(w, tag);
     if (asked->direct && asked->op == SIM_REQUEST_LOAD)
         reach_direct_load(w, outcome);

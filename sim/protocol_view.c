@@ -50,6 +50,29 @@ const struct sim_told *sim_protocol_told(const struct sim_world *w)
     return protocol_world_of(w)->told;
 }
 
+uint32_t sim_protocol_record(const struct sim_world *w, const char *at, uint32_t *slot)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    for (uint32_t i = 0; i < p->initiators; i++) {
+        const char *first = p->records[i];
+        uint32_t depth = w->scenario->protocol.initiators[i].depth;
+        if (!first || at < first || at >= first + depth * (size_t)KBTP_RECORD_OCTETS)
+            continue;
+        *slot = (uint32_t)(at - first) / KBTP_RECORD_OCTETS;
+        return i;
+    }
+    return SIM_NOBODY;
+}
+
+const char *sim_protocol_buffer(const struct sim_world *w, uint32_t tag)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    uint32_t initiator = p->initiators - 1;
+    while (tag <= p->first_tag[initiator])
+        initiator--;
+    return protocol_world_of(w)->regions[initiator][tag - p->first_tag[initiator] - 1].addr;
+}
+
 bool sim_protocol_clears(const struct sim_world *w)
 {
     const struct sim_protocol_part *part = &w->scenario->protocol;
@@ -139,10 +162,43 @@ static uint64_t number(const uint8_t *at, uint32_t octets, bool little)
     return value;
 }
 
+/* A record is shown as a COMPLETION without a handle. */
+static bool record_header(const struct sim_message *message, struct sim_header *header)
+{
+    const uint8_t *at = message->payload;
+    *header = (struct sim_header){.opcode = KBTP_OP_COMPLETION};
+    if (message->length != KBTP_RECORD_OCTETS)
+        return false;
+    header->request_id = number(at, 8, false);
+    header->status = (uint16_t)number(at + 8, 2, false);
+    header->generation = (uint16_t)number(at + 10, 2, false);
+    header->data_length = (uint32_t)number(at + 12, 4, false);
+    header->block_offset = number(at + 16, 8, false);
+    return true;
+}
+
+/* Of LOAD, STORE, ALLOC_STORE and FREE: the descriptors behind the header. */
+static void read_descriptors(const struct sim_message *message, bool addr_le,
+                             struct sim_header *header)
+{
+    const uint8_t *at = (const uint8_t *)message->payload + KBTP_HEADER_OCTETS;
+    const uint8_t *end = (const uint8_t *)message->payload + message->length;
+    if (header->opcode != KBTP_OP_FREE) {
+        if (end - at < (ptrdiff_t)KBTP_DESCRIPTOR_OCTETS)
+            return;
+        header->stag = (uint32_t)number(at, 4, addr_le);
+        at += KBTP_DESCRIPTOR_OCTETS;
+    }
+    if ((header->flags & KBTP_FLAG_RECORD) && end - at >= (ptrdiff_t)KBTP_DESCRIPTOR_OCTETS)
+        header->record_offset = number(at + 4, 8, addr_le);
+}
+
 bool sim_protocol_header(const struct sim_world *w, const struct sim_message *message,
                          struct sim_header *header)
 {
     const uint8_t *at = message->payload;
+    if (message->op == RDMA_WRITE_IMM)
+        return record_header(message, header);
     if (message->length < KBTP_HEADER_OCTETS || at[0] != KBTP_WIRE_VERSION)
         return false;
     bool request = at[1] >= KBTP_OP_LOAD && at[1] < KBTP_OP_COMPLETION;
@@ -158,5 +214,7 @@ bool sim_protocol_header(const struct sim_world *w, const struct sim_message *me
         header->data_length = (uint32_t)number(at + 24, 4, false);
         header->block_offset = number(at + 32, 8, false);
     }
+    if (header->opcode >= KBTP_OP_LOAD && header->opcode <= KBTP_OP_FREE)
+        read_descriptors(message, w->scenario->addr_le, header);
     return true;
 }

@@ -44,6 +44,8 @@ const char *const sim_protocol_reach_names[] = {
     [PROTOCOL_REACH_LATE_BIND] = "late-bind",
     [PROTOCOL_REACH_LATE_WRITE] = "late-write",
     [PROTOCOL_REACH_GIVEN_UP] = "given-up",
+    [PROTOCOL_REACH_RECORD] = "record",
+    [PROTOCOL_REACH_INVALIDATED] = "invalidated",
 };
 _Static_assert(PROTOCOL_REACH_COUNT <= SIM_MAX_REACH, "SIM_MAX_REACH");
 
@@ -120,6 +122,10 @@ static void describe_request(const struct sim_world *w, uint32_t initiator, uint
         sim_kind_say(out, size, ", inline");
     if (request->direct)
         sim_kind_say(out, size, ", direct");
+    if (request->record)
+        sim_kind_say(out, size, ", by record");
+    if (request->invalidate)
+        sim_kind_say(out, size, ", in a window of its own");
 }
 
 static void describe_choice(const struct sim_world *w, const struct sim_access *access, char *out,
@@ -325,9 +331,17 @@ void sim_protocol_describe_message(const struct sim_world *w, const struct sim_m
                                    char *out, size_t size)
 {
     char data[48] = "";
+    struct sim_header header;
     out[0] = '\0';
     if (message->op == RDMA_SEND || message->op == RDMA_SEND_INV) {
         describe_sent(w, message, out, size);
+        return;
+    }
+    if (message->op == RDMA_WRITE_IMM && sim_protocol_header(w, message, &header)) {
+        const char *status = kbtp_status_name(header.status);
+        sim_kind_say(out, size, "completion record %s", status ? status : "?");
+        if (header.generation != 0)
+            sim_kind_say(out, size, ", gen %u", header.generation);
         return;
     }
     if (message->payload)

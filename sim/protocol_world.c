@@ -241,6 +241,22 @@ static bool never_ends(const struct sim_protocol_part *part)
     return part->losses == 0 && part->stops == 0 && !part->ticket_timeout;
 }
 
+static bool asks_for_records(const struct sim_initiator *s)
+{
+    for (uint32_t i = 0; i < s->program_count; i++)
+        if (s->program[i].record)
+            return true;
+    return false;
+}
+
+static uint32_t windows_of(const struct sim_initiator *s)
+{
+    uint32_t windows = 0;
+    for (uint32_t i = 0; i < s->program_count; i++)
+        windows += s->program[i].invalidate;
+    return windows;
+}
+
 static uint32_t largest_message(const struct sim_scenario *s)
 {
     uint32_t largest = KBTP_TO_INITIATOR_MAX_OCTETS;
@@ -255,8 +271,9 @@ static int add_rnic(struct sim_world *w, const char *name, uint32_t regions, uin
 {
     const struct sim_scenario *s = w->scenario;
     bool rdmap = s->machine.ordering == SIM_ORDERING_RDMAP;
+    uint32_t unmasked = s->counters == SIM_COUNTERS_UNMASKED ? RDMA_CAP_MASKED : 0;
     struct sim_rnic_config config = {.ordering = s->machine.ordering,
-                                     .bits = SIM_RNIC_BITS,
+                                     .bits = SIM_RNIC_BITS & ~unmasked,
                                      .binding =
                                          rdmap ? RDMA_BINDING_RDMAP : RDMA_BINDING_INFINIBAND,
                                      .max_message = largest_message(s),
@@ -325,7 +342,8 @@ static int attach_worker(struct sim_world *w, uint32_t worker, uint32_t rnic)
 /* What its program needs. */
 static uint16_t features_of(const struct sim_initiator *s)
 {
-    uint16_t features = allocates_directly(s) ? KBTP_FEATURE_DIRECT_ALLOC : 0;
+    uint16_t features = (uint16_t)((allocates_directly(s) ? KBTP_FEATURE_DIRECT_ALLOC : 0) |
+                                   (asks_for_records(s) ? KBTP_FEATURE_RECORD_COMPLETION : 0));
     for (uint32_t i = 0; i < s->program_count; i++)
         if (s->program[i].direct && s->program[i].op == SIM_REQUEST_LOAD)
             features |= KBTP_FEATURE_DIRECT_LOAD;
@@ -344,7 +362,8 @@ static struct kbtp_initiator_config library_config(const struct sim_world *w, ui
                                            .patient = !part->initiators[initiator].gives_up,
                                            .unmasked =
                                                w->scenario->counters == SIM_COUNTERS_UNMASKED,
-                                           .unchecked = true};
+                                           .unchecked = true,
+                                           .records = sim_protocol_of(w)->records[initiator]};
     memset(config.initiator_id, (int)initiator + 1, sizeof config.initiator_id);
     return config;
 }
@@ -356,8 +375,9 @@ static int add_initiator(struct sim_world *w, struct protocol_world *world, uint
     size_t private_octets, buffer_octets;
     kbtp_initiator_memory(&config, &private_octets, &buffer_octets);
     world->initiator_programs[initiator] = protocol_initiator_program;
+    world->windows_at[initiator] = (uint32_t)(sizeof(struct protocol_initiator) + private_octets);
     world->initiator_programs[initiator].private_size =
-        (uint32_t)(sizeof(struct protocol_initiator) + private_octets);
+        world->windows_at[initiator] + windows_of(s) * (uint32_t)sizeof(struct rdma_window);
     return sim_cpu_add(w, s->name, SIM_AGENT_CPU, &world->initiator_programs[initiator]);
 }
 
@@ -376,7 +396,7 @@ static int attach_initiator(struct sim_world *w, struct protocol_world *world, u
     const struct sim_initiator *s = &part->initiators[initiator];
     snprintf(world->names[initiator], sizeof world->names[initiator], "%s" SIM_RNIC_SUFFIX,
              s->name);
-    int rnic = add_rnic(w, world->names[initiator], s->program_count + 1, 0,
+    int rnic = add_rnic(w, world->names[initiator], s->program_count + 2, windows_of(s),
                         KBTP_REQUEST_MAX_OCTETS + longest_inline(s));
     if (rnic < 0)
         return rnic;
@@ -388,7 +408,7 @@ static int attach_initiator(struct sim_world *w, struct protocol_world *world, u
                                      .cqs = 1,
                                      .links = PROTOCOL_LINKS(s->reconnects),
                                      .timers = allocates_directly(s) ? 2 : 0,
-                                     .isolated = true,
+                                     .isolated = !asks_for_records(s),
                                      .never_disconnects = never_ends(part)};
     uint32_t agent = world->view.first_initiator + initiator;
     int failed = sim_rnic_attach(w, agent, (uint32_t)rnic, &limits);
@@ -512,19 +532,26 @@ static int register_buffers(struct sim_world *w, struct protocol_world *world, u
 {
     const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
     uint32_t agent = world->view.first_initiator + initiator;
+    struct protocol_initiator *it = protocol_initiator_of(w, initiator);
     uint64_t base = BUFFERS_BASE * (initiator + 1);
     for (uint32_t i = 0; i < s->program_count; i++) {
         const struct sim_request *request = &s->program[i];
         if (request->length == 0)
             continue;
-        char *at = sim_region_new(&w->arena, "buffers", request->length, agent + 1);
+        /* What comes before a record is shared: it is placed piece by piece. */
+        bool shared = request->record && request->op == SIM_REQUEST_LOAD;
+        char *at = sim_region_new(&w->arena, "buffers", request->length, shared ? 0 : agent + 1);
         if (!at)
             return -ENOMEM;
         if (request->op != SIM_REQUEST_LOAD)
             memset(at, (int)(world->view.first_tag[initiator] + i + 1), request->length);
-        int failed = rdma_reg(&w->agents[agent].rdma, at, request->length,
-                              RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE, base,
+        uint32_t access = RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE |
+                          (request->invalidate ? RDMA_BIND_WINDOW : 0);
+        int failed = rdma_reg(&w->agents[agent].rdma, at, request->length, access, base,
                               &world->regions[initiator][i]);
+        if (!failed && request->invalidate)
+            failed = rdma_window_alloc(&w->agents[agent].rdma,
+                                       protocol_window_of(world, s, it, initiator, i));
         if (failed)
             return failed;
         base += SIM_MAX_LENGTH_OCTETS;
@@ -532,9 +559,23 @@ static int register_buffers(struct sim_world *w, struct protocol_world *world, u
     return 0;
 }
 
+/* Slots of records are shared with the RNIC that writes them: they are seen piece by piece. */
+static int make_slots(struct sim_world *w, struct protocol_world *world, uint32_t initiator)
+{
+    const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
+    if (!asks_for_records(s))
+        return 0;
+    world->view.records[initiator] =
+        sim_region_new(&w->arena, "record slots", s->depth * (size_t)KBTP_RECORD_OCTETS, 0);
+    return world->view.records[initiator] ? 0 : -ENOMEM;
+}
+
 static int start_initiator(struct sim_world *w, struct protocol_world *world, uint32_t initiator,
                            const char *address)
 {
+    int failed = make_slots(w, world, initiator);
+    if (failed)
+        return failed;
     struct kbtp_initiator_config config = library_config(w, initiator, address);
     uint32_t agent = world->view.first_initiator + initiator;
     struct mem direct = {.sim = NULL};
@@ -545,7 +586,7 @@ static int start_initiator(struct sim_world *w, struct protocol_world *world, ui
     char *buffers = sim_region_new(&w->arena, "initiator buffers", buffer_octets, agent + 1);
     if (!buffers)
         return -ENOMEM;
-    int failed = kbtp_initiator_init(&it->library, &cpu, &config, it + 1, buffers);
+    failed = kbtp_initiator_init(&it->library, &cpu, &config, it + 1, buffers);
     return failed ? failed : register_buffers(w, world, initiator);
 }
 
@@ -571,7 +612,8 @@ static void add_checkers(struct sim_world *w)
         &sim_check_effect_first,    &sim_check_completes_once,       &sim_check_requests_in_order,
         &sim_check_own_handles,     &sim_check_within_quota,         &sim_check_well_delivered,
         &sim_check_expected_status, &sim_check_nothing_lost,         &sim_check_initiator_accepts,
-        &sim_check_cleared_first,   &sim_check_counters_agree};
+        &sim_check_cleared_first,   &sim_check_counters_agree,       &sim_check_record_after_data,
+        &sim_check_stag_revoked};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         w->checkers[w->checkers_count++] = all[i];
     _Static_assert(sizeof all / sizeof *all <= SIM_MAX_CHECKERS, "SIM_MAX_CHECKERS");

@@ -50,6 +50,8 @@ enum sim_protocol_reach {
     PROTOCOL_REACH_LATE_BIND,
     PROTOCOL_REACH_LATE_WRITE,
     PROTOCOL_REACH_GIVEN_UP,
+    PROTOCOL_REACH_RECORD,
+    PROTOCOL_REACH_INVALIDATED,
     PROTOCOL_REACH_COUNT,
 };
 
@@ -69,6 +71,7 @@ struct sim_open_request {
     uint8_t request;   /* of the initiator's program */
     uint8_t delivered; /* the target has it */
     uint8_t zero[3];
+    uint32_t invalidate; /* STag that its completion is to invalidate; 0: none */
 };
 #define SIM_NO_ENTRY UINT16_MAX
 
@@ -89,15 +92,17 @@ struct sim_wire_ghost {
 struct sim_request_ghost {
     uint16_t generation; /* under which its data can be loaded; 0: not (yet) */
     uint8_t outcomes;    /* its initiator was told; at most 1 */
-    uint8_t zero;
+    uint8_t slot;        /* for its completion record, from 1; 0: none */
+    uint32_t recorded;   /* 1 + Data Length in the record that was sent with OK; 0: none was */
 };
 
 #pragma GCC diagnostic pop
 
 struct sim_protocol_world {
-    struct sim_ring_world ring; /* first: memory of ring, table and blocks' places */
-    char *pins;                 /* 8 octets a block */
-    char *blocks;               /* block_size octets each */
+    struct sim_ring_world ring;        /* first: memory of ring, table and blocks' places */
+    char *pins;                        /* 8 octets a block */
+    char *blocks;                      /* block_size octets each */
+    char *records[SIM_MAX_INITIATORS]; /* `depth` slots; NULL: it asks for no records */
     struct sim_wire_ghost *wire[SIM_MAX_INITIATORS];
     struct sim_request_ghost *requests;
     uint32_t first_tag[SIM_MAX_INITIATORS]; /* of its requests, less 1 */
@@ -142,12 +147,17 @@ bool sim_protocol_is_parted(const struct sim_world *w, uint32_t initiator, uint3
 uint32_t sim_protocol_block(const struct sim_protocol_world *p, const char *at);
 /* The block whose word of pins `at` lies in, or RING_NO_BLOCK. */
 uint32_t sim_protocol_pins(const struct sim_protocol_world *p, const char *at);
+/* Whose slot for completion records `at` lies in, and which; SIM_NOBODY: in none. */
+uint32_t sim_protocol_record(const struct sim_world *w, const char *at, uint32_t *slot);
+/* The buffer of the request with a tag. */
+const char *sim_protocol_buffer(const struct sim_world *w, uint32_t tag);
 /* Are freed blocks to be cleared? */
 bool sim_protocol_clears(const struct sim_world *w);
 /* What the target counts for an initiator; false where no worker and no session says. */
 bool sim_protocol_usage(const struct sim_world *w, uint32_t initiator, uint32_t *usage);
 
-/* A message in the draft's format: its common header, and the body of a COMPLETION. */
+/* A message in the draft's format: its common header, the body of a COMPLETION, and of a request
+ * what its completion is about. A completion record is shown as the COMPLETION that it replaces. */
 struct sim_header {
     uint8_t opcode;
     uint16_t flags;
@@ -157,8 +167,10 @@ struct sim_header {
     uint16_t status;
     uint32_t data_length;
     uint64_t block_offset;
+    uint64_t record_offset; /* Tagged Offset of the Completion Descriptor, with RECORD */
+    uint32_t stag;          /* of the Data Descriptor; 0: none */
 };
-/* False when `length` octets are no message. Handles of requests follow ADDR_LE. */
+/* False when `length` octets are no message. Addresses in requests follow ADDR_LE. */
 bool sim_protocol_header(const struct sim_world *w, const struct sim_message *message,
                          struct sim_header *header);
 
@@ -173,6 +185,7 @@ struct sim_told {
     uint32_t place; /* COMPLETED: among the open requests, SIM_NOBODY: it is none of them */
     const struct sim_open_request *open;
     const struct sim_header *header; /* COMPLETED */
+    uint32_t invalidates;            /* COMPLETED: the STag that goes with it, or 0 */
     /* OUTCOME */
     int error;
     uint16_t status, generation;

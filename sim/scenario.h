@@ -120,6 +120,7 @@ struct sim_request {
     bool seal;           /* STORE, ALLOC_STORE */
     bool allow_unsealed; /* LOAD */
     bool direct;         /* LOAD, ALLOC_STORE: by the initiator itself (draft: Direct Modes) */
+    bool record;         /* not of GOODBYE: a completion record is asked for */
     bool invalidate;     /* LOAD, and STORE and ALLOC_STORE without inline_data */
     bool release;        /* GOODBYE */
 };

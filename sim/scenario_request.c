@@ -60,6 +60,7 @@ static bool check_keys(const struct reader *r)
         {"seal", raw->seal != NULL, STORES},
         {"allow_unsealed", raw->allow_unsealed != NULL, OP(LOAD)},
         {"direct", raw->direct != NULL, OP(LOAD) | OP(ALLOC_STORE)},
+        {"record", raw->record != NULL, WITH_HANDLE},
         {"invalidate", raw->invalidate != NULL, WITH_DATA},
         {"release", raw->release != NULL, OP(GOODBYE)},
         {"generation", raw->generation != NULL, WITH_HANDLE},
@@ -158,6 +159,10 @@ static bool read_data(const struct reader *r)
         return complain(r, request->seal ? "seal" : "inline",
                         "a direct allocation sends a BIND, which cannot say so, remove it or "
                         "direct");
+    if (request->record && (request->direct || request->invalidate))
+        return complain(r, "record", "%s, remove one of them",
+                        request->direct ? "what is direct has no completion record"
+                                        : "a completion record invalidates nothing");
     if (request->direct && request->op == SIM_REQUEST_LOAD && r->raw->handle != NULL &&
         strcmp(r->raw->handle, "outside") == 0)
         return complain(r, "handle", "a direct load reads the table only, name a handle in it");
@@ -253,6 +258,7 @@ bool sim_scenario_read_request(const struct sim_text *text, const struct sim_raw
         .seal = sim_choice(raw->seal, false),
         .allow_unsealed = sim_choice(raw->allow_unsealed, false),
         .direct = sim_choice(raw->direct, false),
+        .record = sim_choice(raw->record, false),
         .invalidate = sim_choice(raw->invalidate, false),
         .release = sim_choice(raw->release, false),
     };

@@ -119,6 +119,7 @@ static const cyaml_schema_field_t request_fields[] = {
     CHOICE(sim_raw_request, seal, booleans),
     CHOICE(sim_raw_request, allow_unsealed, booleans),
     CHOICE(sim_raw_request, direct, booleans),
+    CHOICE(sim_raw_request, record, booleans),
     CHOICE(sim_raw_request, invalidate, booleans),
     CHOICE(sim_raw_request, release, booleans),
     CHOICE(sim_raw_request, generation, generations),

@@ -33,6 +33,7 @@ struct sim_raw_request {
     int *seal;
     int *allow_unsealed;
     int *direct;
+    int *record;
     int *invalidate;
     int *release;
     int *generation; /* enum sim_request_generation */

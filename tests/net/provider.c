@@ -44,6 +44,22 @@ static bool open_device(void)
     return device != NULL;
 }
 
+static bool open_infiniband(void)
+{
+    const uint32_t others = RDMA_CAP_INV_REGION | RDMA_CAP_MASKED;
+    struct sim_device_config config = {.rnic = {.ordering = SIM_ORDERING_INFINIBAND,
+                                                .bits = SIM_RNIC_BITS & ~others,
+                                                .binding = RDMA_BINDING_INFINIBAND,
+                                                .max_message = 1u << 20,
+                                                .max_inline = 256,
+                                                .max_reads = 16,
+                                                .regions = 64,
+                                                .windows = 16},
+                                       .octets = UINT64_C(16) << 20};
+    device = sim_device_open(&config);
+    return device != NULL;
+}
+
 static void close_device(void)
 {
     sim_device_close(device);
@@ -70,3 +86,7 @@ const struct provider providers[PROVIDERS] = {
     {"simulated RNIC", open_device, close_device, handle_of_device, cut_in_device,
      sim_device_expire, nobody_knows, NULL},
 };
+
+const struct provider provider_infiniband = {
+    "InfiniBand",  open_infiniband,   close_device, handle_of_device,
+    cut_in_device, sim_device_expire, nobody_knows, NULL};

@@ -23,5 +23,8 @@ struct provider {
 
 #define PROVIDERS 2u
 extern const struct provider providers[PROVIDERS];
+/* The simulated RNIC as an InfiniBand device is: Writes have an order, atomics no mask, and only
+ * windows can be invalidated by the peer. */
+extern const struct provider provider_infiniband;
 
 #endif

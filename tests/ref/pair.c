@@ -80,6 +80,8 @@ static int open_initiator(struct pair *pair, uint32_t i)
                                                 .features = pair->config.features,
                                                 .unchecked = pair->config.unchecked};
     memset(it->config.initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
+    if (it->config.features & KBTP_FEATURE_RECORD_COMPLETION)
+        it->config.records = it->records = zeroed(it->config.depth * (size_t)KBTP_RECORD_OCTETS);
     kbtp_initiator_memory(&it->config, &private_octets, &buffer_octets);
     it->private_memory = zeroed(private_octets);
     it->buffers = zeroed(buffer_octets);
@@ -102,6 +104,7 @@ static void release(struct pair *pair)
         free(pair->initiators[i].private_memory);
         free(pair->initiators[i].buffers);
         free(pair->initiators[i].data);
+        free(pair->initiators[i].records);
     }
     for (uint32_t i = 0; i < PAIR_WORKERS; i++) {
         free(pair->worker_private[i]);

@@ -36,7 +36,8 @@ struct pair_initiator {
     struct kbtp_initiator *initiator;
     struct kbtp_initiator_config config;
     void *private_memory, *buffers;
-    uint8_t *data; /* PAIR_BUFFER octets, for remote reading and writing */
+    uint8_t *records; /* slots, when features has RECORD_COMPLETION */
+    uint8_t *data;    /* PAIR_BUFFER octets, for remote reading and writing */
     struct rdma_region region;
     struct kbtp_outcome outcomes[PAIR_OUTCOMES]; /* not yet taken, the oldest first */
     uint32_t outcomes_count;

@@ -86,6 +86,8 @@ static void completed(struct peer *peer, const struct rdma_wc *wc)
             peer->failed = wc->status;
     } else if (wc->wr_id >= RECEIVE_ID) {
         peer->got[peer->got_count] = (uint32_t)wc->wr_id - RECEIVE_ID;
+        peer->got_imm[peer->got_count] = wc->imm;
+        peer->got_flags[peer->got_count] = wc->flags;
         peer->got_octets[peer->got_count++] = wc->length;
     }
 }
@@ -137,11 +139,16 @@ void peer_poll(struct peer *peer)
 
 /* ---- messages ---------------------------------------------------------------------------- */
 
-int peer_send(struct peer *peer, const void *octets, uint32_t length)
+int peer_send_as(struct peer *peer, const struct rdma_wr *how, const void *octets, uint32_t length)
 {
     struct rdma_sge sge = {peer->sends, length, peer->region.lkey};
-    struct rdma_wr wr = {
-        .op = RDMA_SEND, .flags = RDMA_SIGNALED, .sges = &sge, .sge_count = length ? 1 : 0};
+    struct rdma_wr wr = {.op = how->op,
+                         .flags = RDMA_SIGNALED,
+                         .sges = &sge,
+                         .sge_count = length ? 1 : 0,
+                         .imm_stag = how->imm_stag,
+                         .remote_stag = how->remote_stag,
+                         .remote_to = how->remote_to};
     if (length > sizeof peer->sends)
         return -EMSGSIZE;
     memcpy(peer->sends, octets, length);
@@ -152,6 +159,12 @@ int peer_send(struct peer *peer, const void *octets, uint32_t length)
     return failed;
 }
 
+int peer_send(struct peer *peer, const void *octets, uint32_t length)
+{
+    const struct rdma_wr send = {.op = RDMA_SEND};
+    return peer_send_as(peer, &send, octets, length);
+}
+
 int peer_send_message(struct peer *peer, const struct kbtp_message *message)
 {
     uint8_t octets[KBTP_HELLO_ACK_MAX_OCTETS];
@@ -159,14 +172,32 @@ int peer_send_message(struct peer *peer, const struct kbtp_message *message)
     return length < 0 ? length : peer_send(peer, octets, (uint32_t)length);
 }
 
+static void drop_oldest(struct peer *peer)
+{
+    uint32_t *const all[] = {peer->got, peer->got_octets, peer->got_imm, peer->got_flags};
+    peer->got_count--;
+    for (uint32_t i = 0; i < sizeof all / sizeof *all; i++)
+        memmove(all[i], all[i] + 1, peer->got_count * sizeof *all[i]);
+}
+
+int peer_take_immediate(struct peer *peer, uint32_t *imm)
+{
+    if (peer->got_count == 0)
+        return -EAGAIN;
+    if (!(peer->got_flags[0] & RDMA_WC_WRITE_IMM))
+        return -EBADMSG;
+    uint32_t number = peer->got[0];
+    *imm = peer->got_imm[0];
+    drop_oldest(peer);
+    return post_receive(peer, number);
+}
+
 int peer_take(struct peer *peer, struct kbtp_message *message)
 {
     if (peer->got_count == 0)
         return -EAGAIN;
     uint32_t number = peer->got[0], length = peer->got_octets[0];
-    peer->got_count--;
-    memmove(peer->got, peer->got + 1, peer->got_count * sizeof *peer->got);
-    memmove(peer->got_octets, peer->got_octets + 1, peer->got_count * sizeof *peer->got_octets);
+    drop_oldest(peer);
     int failed = kbtp_wire_decode(peer->receives[number], length, false, message, NULL);
     post_receive(peer, number);
     return failed;

@@ -24,7 +24,8 @@ struct peer {
     enum peer_state state;
     uint32_t receives_wanted; /* how many are posted when it connects */
     enum rdma_status failed;  /* of the first work request that failed, FLUSHED aside */
-    uint32_t got[PEER_RECEIVES], got_octets[PEER_RECEIVES]; /* buffers not yet taken */
+    uint32_t got[PEER_RECEIVES], got_octets[PEER_RECEIVES];    /* buffers not yet taken */
+    uint32_t got_imm[PEER_RECEIVES], got_flags[PEER_RECEIVES]; /* as in struct rdma_wc */
     uint32_t got_count;
 };
 
@@ -42,10 +43,15 @@ void peer_poll(struct peer *peer);
 
 /* 0 or an error of the device. */
 int peer_send(struct peer *peer, const void *octets, uint32_t length);
+/* The same with another operation: op, imm_stag, remote_stag and remote_to of `how`. */
+int peer_send_as(struct peer *peer, const struct rdma_wr *how, const void *octets, uint32_t length);
 int peer_send_message(struct peer *peer, const struct kbtp_message *message);
 /* The oldest message: its octets, which must be those of a message; -EAGAIN: there is none,
  * -EBADMSG. Its buffer is posted again. */
 int peer_take(struct peer *peer, struct kbtp_message *message);
+
+/* The oldest is an immediate: its value. -EAGAIN: there is nothing, -EBADMSG: it is a message. */
+int peer_take_immediate(struct peer *peer, uint32_t *imm);
 
 /* Messages that tests begin with. */
 struct kbtp_message peer_hello(uint8_t id, uint16_t credits);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ref/octets.h"
 #include "tests/ref/fixture.h"
 #include "tests/ref/peer.h"
 
@@ -264,6 +265,65 @@ static void a_loss_between_two_reads(void)
     CU_ASSERT(lost >= 2 && lost < 6);
 }
 
+/* R-FREE-06, R-DL-04: the block is freed and bound anew while it is read, after any of the reads.
+ * Whoever is told OK has the block that was bound when it began; else the entry has changed. */
+static void a_free_between_two_reads(void)
+{
+    struct pair_config config = with_direct_load();
+    uint32_t changed = 0;
+    for (uint32_t polls = 0; polls < 6; polls++) {
+        open_connected(&config);
+        fill(0, 0x3c);
+        uint16_t generation = stored(0, 40, KBTP_FLAG_SEAL);
+        struct pair_initiator *it = &pair.initiators[1];
+        struct kbtp_direct_load load = load_of(1, said(0)->handle_base, 64);
+        fill(1, 0);
+        CU_ASSERT_EQUAL_FATAL(kbtp_initiator_direct_load(it->initiator, &it->cpu, &load, 4), 0);
+        for (uint32_t i = 0; i < polls; i++)
+            pair_poll(&pair);
+        loop_hold(it->cpu.rdma, 1u << RDMA_READ);
+        expect_status(run(0, KBTP_OP_FREE, 0, 0, 0), KBTP_STATUS_OK);
+        fill(0, 0x55);
+        stored(0, 40, KBTP_FLAG_SEAL);
+        loop_hold(it->cpu.rdma, 0);
+        struct kbtp_outcome outcome = pair_wait(&pair, 1);
+        CU_ASSERT_EQUAL(outcome.error, 0);
+        changed += outcome.status == KBTP_STATUS_STALE_GENERATION;
+        if (outcome.status == KBTP_STATUS_OK) {
+            uint8_t octet = outcome.generation == generation ? 0x3c : 0x55;
+            CU_ASSERT(holds(1, octet, 40));
+        }
+        close_pair();
+    }
+    CU_ASSERT(changed >= 2 && changed < 6);
+}
+
+/* R-TBL-12: bits of an entry's Flags that the draft does not define mean nothing to those who read
+ * it, target or initiator, and are zero when it is written. */
+static void undefined_entry_flags(void)
+{
+    struct pair_config config = with_direct_load();
+    open_connected(&config);
+    stored(0, 40, KBTP_FLAG_SEAL);
+    stored(1, 40, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        mem32 *word = &pair.memory.entries[i].flags_generation;
+        mem_store32(&pair.mem, word, mem_load32(&pair.mem, word) | octets_be32(0xfffc0000));
+    }
+    struct kbtp_direct_load load = load_of(1, said(0)->handle_base, 64);
+    expect_status(direct_load(1, &load), KBTP_STATUS_OK);
+    expect_status(run(0, KBTP_OP_LOAD, 0, 64, 0), KBTP_STATUS_OK);
+    expect_status(run(0, KBTP_OP_LOAD, 1, 64, 0), KBTP_STATUS_NOT_SEALED);
+    expect_status(run(0, KBTP_OP_LOAD, 2, 64, 0), KBTP_STATUS_NOT_VALID);
+    expect_status(run(0, KBTP_OP_STORE, 1, 32, KBTP_FLAG_SEAL), KBTP_STATUS_OK);
+    expect_status(run(0, KBTP_OP_FREE, 0, 0, 0), KBTP_STATUS_OK);
+    expect_status(run(0, KBTP_OP_ALLOC_STORE, 2, 8, 0), KBTP_STATUS_OK);
+    static const uint16_t flags[] = {0, KBTP_ENTRY_VALID | KBTP_ENTRY_SEALED, KBTP_ENTRY_VALID};
+    for (uint32_t i = 0; i < 3; i++)
+        CU_ASSERT_EQUAL(kbtp_table_read(&pair.mem, &pair.target.pool.table, i).flags, flags[i]);
+    close_pair();
+}
+
 /* ---- rights ------------------------------------------------------------------------------ */
 
 static struct rdma_wr aimed(uint16_t op, uint32_t stag, uint64_t to)
@@ -373,12 +433,14 @@ int main(void)
         {"what is refused", what_is_refused},
         {"many at once", many_at_once},
         {"a loss between two reads", a_loss_between_two_reads},
+        {"undefined entry flags", undefined_entry_flags},
         {"nobody writes through it", nobody_writes_through_it},
         {"nobody reads in default mode", nobody_reads_in_default_mode},
     };
-    /* Only the loop gives its regions other offsets than those that were asked for. */
+    /* Only the loop gives its regions other offsets than were asked for, and holds READs back. */
     static const struct test of_loop[] = {
         {"not where offsets differ", not_where_offsets_differ},
+        {"a FREE between two reads", a_free_between_two_reads},
     };
     return run_over_providers("ref/direct_load", tests, sizeof tests / sizeof *tests, PROVIDERS) ||
            run_over_providers("ref/direct_load", of_loop, sizeof of_loop / sizeof *of_loop, 1);

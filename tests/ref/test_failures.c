@@ -38,7 +38,10 @@ static int open_failing(void)
     config.target.retention_ns = 1000;
     config.features = KBTP_FEATURE_DIRECT_LOAD;
     config.handles = 8;
+    config.features = KBTP_FEATURE_RECORD_COMPLETION;
     CU_ASSERT_FATAL(provider->open());
+    if (provider->loop) /* where records are granted */
+        provider->loop->caps.binding = RDMA_BINDING_INFINIBAND;
     for (uint32_t i = 0; i < PAIR_WORKERS + PAIR_INITIATORS; i++)
         rdmas[i] = failing_handle(&handles[i], another_handle(), &plan);
     int failed = pair_open(&pair, &config, rdmas);
@@ -166,6 +169,7 @@ static void run_all(void)
         do_one(i, KBTP_OP_STORE, 1, KBTP_FLAG_INLINE | KBTP_FLAG_SEAL);
         do_one(i, KBTP_OP_LOAD, 1, 0);
         do_one(i, KBTP_OP_LOAD, 7, 0); /* NOT_VALID */
+        do_one(i, KBTP_OP_LOAD, 1, KBTP_FLAG_RECORD);
         do_four_at_once(i);
         do_one(i, KBTP_OP_FREE, 1, 0);
     }

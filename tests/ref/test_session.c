@@ -53,6 +53,28 @@ static void each_gets_its_own(void)
     close_pair();
 }
 
+/* R-OPER-01: a session has its quota and range from beginning to end, and finds them again (I-32);
+ * another configuration shows when a target is set up with it and the initiator comes again. */
+static void quotas_change_by_reconnecting(void)
+{
+    for (uint32_t quota = 6; quota > 3; quota -= 2) {
+        struct pair_config config = pair_defaults();
+        config.quotas[0] = quota;
+        config.handles = 10 + quota;
+        open_connected(&config);
+        struct kbtp_hello_ack ack = *said(0);
+        CU_ASSERT_EQUAL(ack.allocation_quota, quota);
+        CU_ASSERT_EQUAL(ack.handle_count, 10 + quota);
+        expect_status(run(0, KBTP_OP_ALLOC_STORE, 0, 8, 0), KBTP_STATUS_OK);
+        expect_status(run(0, KBTP_OP_FREE, 0, 0, 0), KBTP_STATUS_OK);
+        CU_ASSERT_EQUAL(memcmp(&ack, said(0), sizeof ack), 0);
+        lose(0);
+        CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, 0), 0);
+        CU_ASSERT_EQUAL(memcmp(&ack, said(0), sizeof ack), 0);
+        close_pair();
+    }
+}
+
 /* What a configuration may say. R-QUOTA-02, R-OPER-02: the quotas together are at most F. */
 static void bad_grants_are_refused(void)
 {
@@ -356,6 +378,7 @@ int main(void)
 {
     static const struct test tests[] = {
         {"each gets its own", each_gets_its_own},
+        {"quotas change by reconnecting", quotas_change_by_reconnecting},
         {"bad grants are refused", bad_grants_are_refused},
         {"first generations differ", first_generations_differ},
         {"unknown initiators take free grants", unknown_initiators_take_free_grants},

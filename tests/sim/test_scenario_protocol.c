@@ -69,6 +69,7 @@ static void check_request(const struct sim_request *is, const struct sim_request
     CU_ASSERT_EQUAL(is->inline_data, expected->inline_data);
     CU_ASSERT_EQUAL(is->seal, expected->seal);
     CU_ASSERT_EQUAL(is->allow_unsealed, expected->allow_unsealed);
+    CU_ASSERT_EQUAL(is->record, expected->record);
     CU_ASSERT_EQUAL(is->invalidate, expected->invalidate);
     CU_ASSERT_EQUAL(is->release, expected->release);
 }
@@ -469,6 +470,7 @@ static void test_keys_of_ops(void)
         {"inline", "true", 0x6, "store, alloc_store"},
         {"seal", "false", 0x6, "store, alloc_store"},
         {"allow_unsealed", "true", 0x1, "load"},
+        {"record", "true", 0xf, "load, store, alloc_store, free"},
         {"invalidate", "true", 0x7, "load, store, alloc_store"},
         {"generation", "stale", 0xf, "load, store, alloc_store, free"},
         {"expect", "[OK]", 0xf, "load, store, alloc_store, free"},
@@ -537,6 +539,13 @@ static void test_data(void)
     refuse_request(
         "{op: store, handle: 0, inline: true, invalidate: true}", "invalidate",
         "inline data has no STag that could be invalidated, remove invalidate or inline");
+    refuse_request("{op: load, handle: 0, record: true, invalidate: true}", "record",
+                   "a completion record invalidates nothing, remove one of them");
+    refuse_request("{op: load, handle: 0, direct: true, record: true}", "record",
+                   "what is direct has no completion record, remove one of them");
+    struct sim_scenario *s = parse_requests("      - {op: free, handle: 0, record: true}\n");
+    CU_ASSERT_TRUE(s->protocol.initiators[1].program[0].record);
+    sim_scenario_free(s);
 }
 
 static void test_expect(void)

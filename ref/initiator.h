@@ -25,20 +25,33 @@
 
 struct kbtp_initiator;
 
+#define KBTP_MAX_RETRIES 63u
+
 struct kbtp_initiator_config {
     const char *address; /* of the target, for rdma_connect(); lives as long as the initiator */
     uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* a secret of 128 random bits */
     uint32_t depth;      /* requests outstanding at most, 1 to 4096: Completion Credits */
     uint32_t max_inline; /* octets of inline data that will ever be sent */
     uint16_t features;   /* to request: KBTP_FEATURE_DIRECT_LOAD */
-    bool unchecked;      /* for testers: sends what a good initiator would not */
+    /*
+     * A target that has this initiator's session still, and an answer from its connection, says
+     * INTERNAL (I-16): so many times another try is made, 0 to KBTP_MAX_RETRIES, after
+     * retry_first_ns, twice that, ..., retry_longest_ns at most, each shortened by chance by up to
+     * a half. With retry_lost also after a connection that was lost or refused. The handle needs
+     * timer 0 then.
+     */
+    uint64_t retry_first_ns, retry_longest_ns;
+    uint32_t retries;
+    bool retry_lost;
+    bool unchecked; /* for testers: sends what a good initiator would not */
 };
 
 enum kbtp_initiator_state {
     KBTP_INITIATOR_DOWN,
     KBTP_INITIATOR_CONNECTING, /* up to HELLO_ACK */
     KBTP_INITIATOR_READY,
-    KBTP_INITIATOR_ENDING, /* until the connection is drained and every request has its outcome */
+    KBTP_INITIATOR_ENDING,  /* until the connection is drained and every request has its outcome */
+    KBTP_INITIATOR_WAITING, /* until the next try, config.retries */
 };
 
 /* A request. */
@@ -75,7 +88,8 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
                         const struct kbtp_initiator_config *config, void *private_memory,
                         void *buffers);
 
-/* Begins a session. 0, -EISCONN unless DOWN, or what rdma_connect() returned. */
+/* Begins a session. 0, -EISCONN unless DOWN or WAITING (then it waits no longer, and the tries are
+ * counted anew), or what rdma_connect() returned. */
 int kbtp_initiator_connect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu);
 
 enum kbtp_initiator_state kbtp_initiator_state(const struct kbtp_initiator *initiator);
@@ -153,7 +167,7 @@ int kbtp_initiator_poll(struct kbtp_initiator *initiator, const struct kbtp_cpu 
 int kbtp_initiator_goodbye(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
                            bool release);
 
-/* Ends the connection without a word. Poll until DOWN. */
+/* Ends the connection without a word, or the wait for the next try. Poll until DOWN. */
 void kbtp_initiator_disconnect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu);
 
 /* Gives back what init took; DOWN only. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an initiator keeps; included by ref/initiator.c and ref/direct_load.c only. All of it is
+/* What an initiator keeps; included by ref/initiator.c, ref/direct_load.c and
+ * ref/back_off.c only. All of it is
  * private to one CPU and has no padding. */
 #ifndef KBTP_REF_INITIATOR_STATE_H
 #define KBTP_REF_INITIATOR_STATE_H
@@ -14,6 +15,15 @@ struct kbtp_pending {
     uint64_t handle;
     uint32_t opcode; /* 0: the place is free */
     uint32_t length; /* octets that it may bring or take */
+};
+
+/* When another try is made: ref/back_off.c. */
+struct kbtp_back_off {
+    uint64_t first_ns, longest_ns;
+    uint16_t retries;
+    uint16_t lost;  /* after a loss, too */
+    uint16_t tried; /* since the last session, or since the caller connected */
+    uint16_t reserved;
 };
 
 struct kbtp_initiator {
@@ -41,8 +51,9 @@ struct kbtp_initiator {
     uint16_t requested; /* features */
     uint16_t features;  /* requested, granted, and of use */
     uint16_t releasing; /* GOODBYE with RELEASE was said */
-    uint16_t reserved;
-    uint32_t reserved2;
+    uint16_t leaving;   /* it wanted the end: GOODBYE, or disconnected */
+    uint32_t reserved;
+    struct kbtp_back_off back_off;
 };
 
 /* The next of `depth` places for requests; there must be one. */
@@ -52,6 +63,15 @@ void kbtp_initiator_abort(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, 
 /* A request has its outcome: its place is free again. */
 void kbtp_settle(struct kbtp_initiator *i, struct kbtp_pending *pending,
                  struct kbtp_outcome *outcome);
+
+/* ---- ref/back_off.c ---------------------------------------------------------------------- */
+
+bool kbtp_back_off_is_legal(const struct kbtp_initiator_config *config);
+struct kbtp_back_off kbtp_back_off(const struct kbtp_initiator_config *config);
+/* The connection is gone; true: its timer runs, and when it has expired another try is due. */
+bool kbtp_back_off_begins(struct kbtp_initiator *i, const struct kbtp_cpu *cpu);
+/* There is a session, or nobody wants one. */
+void kbtp_back_off_ends(struct kbtp_initiator *i, const struct kbtp_cpu *cpu);
 
 /* ---- ref/direct_load.c ------------------------------------------------------------------- */
 

@@ -20,6 +20,7 @@ enum kbtp_wr_kind {
     KBTP_WR_LAST,  /* a message after which the connection ends */
     KBTP_WR_READ,  /* detail: the request */
     KBTP_WR_WRITE, /* of a LOAD */
+    KBTP_WR_PROBE, /* does the peer live? */
 };
 
 static inline uint64_t kbtp_wr_id(enum kbtp_wr_kind kind, uint32_t detail, uint32_t posted)

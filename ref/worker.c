@@ -192,6 +192,7 @@ void kbtp_connection_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     if (!kbtp_connection_serves(c) && c->state != KBTP_CONNECTION_LAST)
         return;
     c->state = KBTP_CONNECTION_ENDING;
+    kbtp_probe_end(w, cpu, c);
     if (c->has_session)
         kbtp_session_ending(cpu->mem, &w->target->sessions, c->session);
     /* It fails when the connection has ended by itself: DISCONNECTED and DRAINED come anyway. */
@@ -211,6 +212,7 @@ static void forget(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbt
     rdma_destroy(cpu->rdma, kbtp_connection_number(w, c));
     c->sends.posted = c->sends.retired = c->sends.unsignaled = 0;
     c->session = c->usage = 0;
+    c->name = 0;
     c->has_session = c->released = 0;
     c->state = KBTP_CONNECTION_UNUSED;
 }
@@ -273,6 +275,8 @@ static void completed(struct kbtp_worker *w, const struct kbtp_cpu *cpu, const s
         received(w, cpu, c, wc);
     else if (kind == KBTP_WR_READ)
         kbtp_request_data_is_there(&c->requests[kbtp_wr_detail(wc->wr_id)]);
+    else if (kind == KBTP_WR_PROBE)
+        kbtp_probe_answered(w, cpu, c);
     else if (kind == KBTP_WR_LAST)
         kbtp_connection_end(w, cpu, c);
 }
@@ -285,7 +289,10 @@ static void happened(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
         return;
     }
     if (event->kind == RDMA_EVENT_TIMER) {
-        kbtp_retention_expired(w, cpu, event->conn);
+        if (event->conn < w->target->sessions.count)
+            kbtp_retention_expired(w, cpu, event->conn);
+        else
+            kbtp_probe_expired(w, cpu, event->conn);
         return;
     }
     if (event->conn >= w->target->config.max_connections)
@@ -344,6 +351,7 @@ int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uin
         return taken;
     for (uint32_t i = 0; i < worker->target->config.max_connections; i++) {
         struct kbtp_connection *c = &worker->connections[i];
+        kbtp_probe_advance(worker, cpu, c);
         if (kbtp_connection_serves(c))
             kbtp_requests_advance(worker, cpu, c);
         else if (c->state == KBTP_CONNECTION_DRAINED)
@@ -377,6 +385,7 @@ static void look_at_connection(const struct kbtp_worker *w, const struct kbtp_co
 {
     look->connections++;
     look->loads += c->loads_count;
+    look->probes += c->probe != KBTP_PROBING_NOT;
     for (uint32_t n = 0; n < c->order_count; n++) {
         const struct kbtp_request *request = kbtp_nth_request(w, c, n);
         look->requests++;

@@ -29,5 +29,6 @@ extern const struct sim_checker sim_check_expected_status;
 extern const struct sim_checker sim_check_nothing_lost;
 extern const struct sim_checker sim_check_cleared_first;
 extern const struct sim_checker sim_check_initiator_accepts;
+extern const struct sim_checker sim_check_live_session_kept;
 
 #endif

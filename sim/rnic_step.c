@@ -84,6 +84,7 @@ void rnic_send(struct end *end, struct rnic_packet *packet)
                                           .octets = packet->length,
                                           .response = packet->type == PACKET_RESPONSE});
     rnic_tell(end, packet, false, RDMA_OK, 0);
+    rnic_sent_to(end, packet->type == PACKET_RESPONSE);
     if (!is_heard(end))
         return;
     rnic_touch(w, link->wires[end->state->side].segment);
@@ -308,6 +309,8 @@ static void offer_steps(struct offer *o)
         offer(o, SIM_STEP_NOTICE, 0);
     if (rnic_can_flush(end))
         offer(o, SIM_STEP_FLUSH, 0);
+    if (rnic_can_give_up(end))
+        offer(o, SIM_STEP_GIVE_UP, 0);
     if ((end->state->state != END_ESTABLISHED && end->state->state != END_ACCEPTED) ||
         end->state->stopped)
         return;
@@ -385,6 +388,9 @@ static void rnic_run(struct sim_agent *agent, const struct sim_step *step)
     case SIM_STEP_FLUSH:
         rnic_do_flush(end);
         break;
+    case SIM_STEP_GIVE_UP:
+        rnic_do_give_up(end);
+        break;
     default:
         assert(false && "a step this agent has not");
     }
@@ -406,6 +412,7 @@ static enum sim_cost rnic_cost(const struct sim_agent *agent, const struct sim_s
         [SIM_STEP_ATOMIC] = SIM_COST_ATOMIC,   [SIM_STEP_REPLY] = SIM_COST_PACKET,
         [SIM_STEP_COMPLETE] = SIM_COST_CQE,    [SIM_STEP_CONNECT] = SIM_COST_CONTROL,
         [SIM_STEP_NOTICE] = SIM_COST_CONTROL,  [SIM_STEP_FLUSH] = SIM_COST_CQE,
+        [SIM_STEP_GIVE_UP] = SIM_COST_CONTROL,
     };
     (void)agent;
     return (enum sim_cost)costs[step->kind];

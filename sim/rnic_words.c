@@ -125,6 +125,9 @@ static void describe_rnic(struct sim_world *w, const struct sim_access *a, char 
         snprintf(out, size, "stops connection %u of %s, %u flushed", a->conn, of,
                  (unsigned)a->value);
         break;
+    case SIM_GIVE_UP:
+        snprintf(out, size, "gives up: nobody answers on connection %u of %s", a->conn, of);
+        break;
     case SIM_EXPIRE:
         snprintf(out, size, "timer %u of %s expires", (unsigned)a->value, of);
         break;

@@ -49,6 +49,11 @@ struct sim_raw_initiator {
     char *depth;
     char *reconnects;
     char *trust_domain;
+    char *retries;
+    char *same_id;
+    char *restart_of;
+    char *follows;
+    int *spared;
     struct sim_raw_request *program;
     unsigned program_count;
 };
@@ -86,8 +91,10 @@ struct sim_raw_scenario {
     char *max_inline;
     char *losses;
     char *stops;
+    char *silent_stops;
     int *connected;
-    int *retention_ends;
+    int *retention_ends; /* enum sim_retention */
+    int *probes;         /* enum sim_probes */
     struct sim_raw_named *workers;
     unsigned workers_count;
     struct sim_raw_initiator *initiators;

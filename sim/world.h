@@ -20,7 +20,7 @@
 #define SIM_MAX_AGENTS 24u
 #define SIM_MAX_STEPS 2048u /* enabled in one state: ring_world.c, rnic.c show that it suffices */
 #define SIM_MAX_CHECKERS 32u
-#define SIM_MAX_REACH 32u
+#define SIM_MAX_REACH 48u
 #define SIM_MAX_FOOTPRINT 32u
 #define SIM_MAX_PRIVATE 32768u /* octets of an agent's private state */
 
@@ -50,6 +50,9 @@ enum sim_step_kind {
     SIM_STEP_CONNECT,  /* a request for a connection, or the answer to it, arrives */
     SIM_STEP_NOTICE,   /* the end notices that the connection ends: DISCONNECTED */
     SIM_STEP_FLUSH,    /* its engine stops, and what is posted completes FLUSHED */
+    SIM_STEP_GIVE_UP,  /* it has tried often enough to send: nobody answers */
+
+    SIM_STEP_SILENCE, /* of the environment: agent `queue` dies, and its peers are told nothing */
     SIM_STEP_KINDS,
 };
 
@@ -66,7 +69,7 @@ struct sim_step {
 static inline bool sim_step_is_environment(const struct sim_step *step)
 {
     return step->kind == SIM_STEP_FAULT || step->kind == SIM_STEP_CUT ||
-           step->kind == SIM_STEP_EXPIRE;
+           step->kind == SIM_STEP_SILENCE || step->kind == SIM_STEP_EXPIRE;
 }
 
 /* What a step costs in a timed run: a class; the cost model says how much. */
@@ -116,6 +119,7 @@ enum sim_access_kind {
     SIM_FLUSH,  /* [value: completions FLUSHED] */
     SIM_EXPIRE, /* [value: timer] */
     SIM_CUT,    /* [value: link] */
+    SIM_GIVE_UP,
 };
 
 /* SIM_CALL */

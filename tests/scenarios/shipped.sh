@@ -11,7 +11,8 @@ while IFS= read -r scenario; do
     bounds=$slow
     case $scenario in
     *-crash.yaml) wanted="violation stuck" ;;
-    */three-loads-one-free.yaml | */load-against-free.yaml | */store-by-read-loss.yaml)
+    */three-loads-one-free.yaml | */load-against-free.yaml | */store-by-read-loss.yaml | \
+        */second-host.yaml)
         bounds=${slow:---max-states 2000000}
         ;;
     esac

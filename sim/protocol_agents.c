@@ -251,8 +251,10 @@ static bool sleeps(const struct sim_agent *agent, const struct sim_initiator *s,
 {
     const struct sim_protocol_part *part = &agent->world->scenario->protocol;
     bool hands = part->sessions_count != part->initiators_count;
-    bool waits = kbtp_initiator_state(it->library) == KBTP_INITIATOR_WAITING;
-    return hands && (waits || is_finished(s, it)) && !sim_rnic_has_news(agent->world, agent->index);
+    enum kbtp_initiator_state state = kbtp_initiator_state(it->library);
+    bool still =
+        state == KBTP_INITIATOR_WAITING || (state == KBTP_INITIATOR_READY && is_finished(s, it));
+    return hands && still && !sim_rnic_has_news(agent->world, agent->index);
 }
 
 static uint32_t initiator_choices(const struct sim_agent *agent, const void *private,

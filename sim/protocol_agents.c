@@ -243,18 +243,20 @@ static bool may_say_hello(const struct sim_agent *agent, const struct sim_initia
 }
 
 /*
- * Where sessions change hands: one that has all it asked for, or waits for the next try, looks
- * again when there is something to see. What others do meanwhile it would not tell apart.
+ * In worlds of faults one that has all it asked for, or waits for the next try, looks again when
+ * there is something to see. What others do meanwhile it would not tell apart.
  */
 static bool sleeps(const struct sim_agent *agent, const struct sim_initiator *s,
                    const struct protocol_initiator *it)
 {
     const struct sim_protocol_part *part = &agent->world->scenario->protocol;
-    bool hands = part->sessions_count != part->initiators_count;
+    bool may = part->sessions_count != part->initiators_count;
+    for (uint32_t i = 0; i < part->initiators_count; i++)
+        may |= part->initiators[i].spared || part->initiators[i].spared_until != 0;
     enum kbtp_initiator_state state = kbtp_initiator_state(it->library);
     bool still =
         state == KBTP_INITIATOR_WAITING || (state == KBTP_INITIATOR_READY && is_finished(s, it));
-    return hands && still && !sim_rnic_has_news(agent->world, agent->index);
+    return may && still && !sim_rnic_has_news(agent->world, agent->index);
 }
 
 static uint32_t initiator_choices(const struct sim_agent *agent, const void *private,

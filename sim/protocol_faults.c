@@ -90,7 +90,9 @@ bool protocol_peer_lives(const struct sim_world *w, uint32_t worker, uint32_t co
 
 static bool is_spared(const struct sim_world *w, uint32_t agent)
 {
-    return w->scenario->protocol.initiators[sim_protocol_initiator(w, agent)].spared;
+    uint32_t initiator = sim_protocol_initiator(w, agent);
+    const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
+    return s->spared || protocol_initiator_of(w, initiator)->next < s->spared_until;
 }
 
 /* Initiators that may stop; of those that are through, silence alone would be noticed. */

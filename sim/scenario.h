@@ -156,7 +156,8 @@ struct sim_initiator {
     uint32_t session;       /* whose grant it has: its own index, or that of an earlier initiator */
     bool stranger;          /* of another Initiator ID than that one, and comes last */
     bool restart;           /* of the same host: comes when that one has stopped */
-    bool spared;            /* by losses and stops */
+    bool spared;            /* by losses and stops; else */
+    uint32_t spared_until;  /* so many of its requests have begun */
     struct sim_request *program;
     unsigned program_count; /* 1 to SIM_MAX_REQUESTS */
 };

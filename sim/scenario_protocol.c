@@ -168,6 +168,8 @@ static bool read_initiator(const struct sim_text *text, struct sim_scenario *s,
                          from->trust_domain, 0, 0, UINT16_MAX, &to->trust_domain) ||
         !sim_read_number(text, sim_entry_path("initiators", index, "retries").text, from->retries,
                          0, 0, SIM_MAX_RETRIES, &to->retries) ||
+        !sim_read_number(text, sim_entry_path("initiators", index, "spared_until").text,
+                         from->spared_until, 0, 0, from->program_count, &to->spared_until) ||
         !read_session(text, p, from, index, to) ||
         !sim_read_number(text, sim_entry_path("initiators", index, "depth").text, from->depth, 1, 1,
                          SIM_MAX_CREDITS, &to->depth))

@@ -145,6 +145,7 @@ static const cyaml_schema_field_t initiator_fields[] = {
     STRING(sim_raw_initiator, restart_of, OPTIONAL),
     STRING(sim_raw_initiator, follows, OPTIONAL),
     CHOICE(sim_raw_initiator, spared, booleans),
+    STRING(sim_raw_initiator, spared_until, OPTIONAL),
     LIST(sim_raw_initiator, program, REQUIRED, &request_schema, 1, SIM_MAX_REQUESTS),
     CYAML_FIELD_END,
 };

@@ -54,6 +54,7 @@ struct sim_raw_initiator {
     char *restart_of;
     char *follows;
     int *spared;
+    char *spared_until;
     struct sim_raw_request *program;
     unsigned program_count;
 };

@@ -134,6 +134,11 @@ uint16_t kbtp_initiator_features(const struct kbtp_initiator *initiator)
     return initiator->state == KBTP_INITIATOR_READY ? initiator->features : 0;
 }
 
+bool kbtp_initiator_same_range(const struct kbtp_initiator *initiator)
+{
+    return initiator->same_range;
+}
+
 uint32_t kbtp_initiator_usage(const struct kbtp_initiator *initiator)
 {
     return initiator->usage;
@@ -277,6 +282,10 @@ static void welcomed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
         return;
     }
     i->target = message->hello_ack;
+    i->same_range = i->range_count != 0 && i->range_count == i->target.handle_count &&
+                    i->range_base == i->target.handle_base;
+    i->range_count = i->target.handle_count;
+    i->range_base = i->target.handle_base;
     i->features = i->target.features & i->requested;
     if ((i->features & KBTP_FEATURE_DIRECT_LOAD) && !kbtp_direct_load_offer_is_good(&i->target))
         i->features &= (uint16_t)~KBTP_FEATURE_DIRECT_LOAD;

@@ -97,6 +97,15 @@ enum kbtp_initiator_state kbtp_initiator_state(const struct kbtp_initiator *init
 /* What HELLO_ACK said; valid when READY. */
 const struct kbtp_hello_ack *kbtp_initiator_target(const struct kbtp_initiator *initiator);
 
+/*
+ * Does the target give the handles that it gave before, in the session before this one? False: all
+ * that is remembered of Handles and Generations is void (I-11), for the initiator has another range,
+ * or there was no session before. True does not prove that the target has not started again: it
+ * does not say so. One that begins with another config.first_handle each time can be told by this;
+ * else its Generations differ from those before in all but 1 of 65,535 cases. Valid when READY.
+ */
+bool kbtp_initiator_same_range(const struct kbtp_initiator *initiator);
+
 /* Of the requested features those that the target has granted, and whose descriptors make sense;
  * 0 unless READY. */
 uint16_t kbtp_initiator_features(const struct kbtp_initiator *initiator);

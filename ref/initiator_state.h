@@ -48,10 +48,13 @@ struct kbtp_initiator {
     uint32_t max_inline;
     uint16_t unchecked;
     uint16_t drained;
-    uint16_t requested; /* features */
-    uint16_t features;  /* requested, granted, and of use */
-    uint16_t releasing; /* GOODBYE with RELEASE was said */
-    uint16_t leaving;   /* it wanted the end: GOODBYE, or disconnected */
+    uint16_t requested;   /* features */
+    uint16_t features;    /* requested, granted, and of use */
+    uint16_t releasing;   /* GOODBYE with RELEASE was said */
+    uint16_t leaving;     /* it wanted the end: GOODBYE, or disconnected */
+    uint32_t range_count; /* of the session before; 0: there was none */
+    uint64_t range_base;
+    uint32_t same_range; /* as then */
     uint32_t reserved;
     struct kbtp_back_off back_off;
 };

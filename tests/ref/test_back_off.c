@@ -131,6 +131,30 @@ static void what_is_wanted_stays(void)
     close_ends();
 }
 
+/* I-11: another range, be it of another start or length, voids what is remembered; so does none. */
+static void another_range_is_noticed(void)
+{
+    static const struct {
+        uint64_t base;
+        uint32_t count;
+        bool same;
+    } sessions[] = {{0x4000, 16, false}, {0x4000, 16, true}, {0x4010, 16, false},
+                    {0x4010, 17, false}, {0x4010, 17, true}, {0x4000, 16, false}};
+    struct kbtp_initiator_config config = plain_config();
+    open_ends(&config);
+    for (uint32_t i = 0; i < 6; i++) {
+        struct kbtp_message ack = good_ack(), no = refusal(KBTP_STATUS_INTERNAL);
+        ack.hello_ack.handle_base = sessions[i].base;
+        ack.hello_ack.handle_count = sessions[i].count;
+        begin_with(&no); /* is no session */
+        begin_with(&ack);
+        CU_ASSERT_EQUAL(kbtp_initiator_same_range(initiator), sessions[i].same);
+        provider->cut(cpu.rdma, 0);
+        settle();
+    }
+    close_ends();
+}
+
 static void bad_numbers_are_refused(void)
 {
     struct kbtp_initiator_config good = patient(), bad = good;
@@ -172,6 +196,7 @@ int main(void)
         {"a session counts anew", a_session_counts_anew},
         {"other reasons stay", other_reasons_stay},
         {"what is wanted stays", what_is_wanted_stays},
+        {"another range is noticed", another_range_is_noticed},
         {"bad numbers are refused", bad_numbers_are_refused},
     };
     static const struct test of_loop[] = {

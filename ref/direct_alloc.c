@@ -9,8 +9,8 @@
 #include "ref/octets.h"
 #include "ref/ring.h"
 
-#define TIMER_REREAD 0u
-#define TIMER_GIVE_UP 1u
+#define TIMER_REREAD 1u /* 0: ref/back_off.c */
+#define TIMER_GIVE_UP 2u
 #define DEFAULT_REREAD_NS 20000u
 #define DEFAULT_LOOKS 4u
 

@@ -53,7 +53,7 @@ static bool config_is_legal(const struct kbtp_initiator_config *config)
     bool records = config->features & KBTP_FEATURE_RECORD_COMPLETION;
     return config->depth != 0 && config->depth <= MAX_DEPTH &&
            config->max_inline <= UINT32_MAX / 2 && !(config->features & ~KNOWN_FEATURES) &&
-           config->give_up_looks <= MAX_LOOKS &&
+           config->give_up_looks <= MAX_LOOKS && kbtp_back_off_is_legal(config) &&
            (!records || (config->records && (uintptr_t)config->records % 8 == 0));
 }
 
@@ -95,7 +95,8 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
                                  .reread_ns = config->reread_ns,
                                  .give_up_looks = config->give_up_looks,
                                  .unchecked = config->unchecked,
-                                 .patient = config->patient};
+                                 .patient = config->patient,
+                                 .back_off = kbtp_back_off(config)};
     if (wants_direct(config))
         i->direct = (struct kbtp_direct *)(i->pending + config->depth);
     if (config->features & KBTP_FEATURE_RECORD_COMPLETION)
@@ -163,6 +164,11 @@ uint16_t kbtp_initiator_features(const struct kbtp_initiator *initiator)
     return initiator->state == KBTP_INITIATOR_READY ? initiator->features : 0;
 }
 
+bool kbtp_initiator_same_range(const struct kbtp_initiator *initiator)
+{
+    return initiator->same_range;
+}
+
 uint32_t kbtp_initiator_usage(const struct kbtp_initiator *initiator)
 {
     return initiator->usage;
@@ -198,7 +204,8 @@ static int post_receive(const struct kbtp_initiator *i, const struct kbtp_cpu *c
 
 void kbtp_initiator_abort(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, int why)
 {
-    if (i->state == KBTP_INITIATOR_DOWN || i->state == KBTP_INITIATOR_ENDING)
+    if (i->state == KBTP_INITIATOR_DOWN || i->state == KBTP_INITIATOR_WAITING ||
+        i->state == KBTP_INITIATOR_ENDING)
         return;
     i->state = KBTP_INITIATOR_ENDING;
     i->why = why;
@@ -212,11 +219,8 @@ static void goodbye_failed(struct kbtp_initiator *i, int why)
         i->why = why;
 }
 
-int kbtp_initiator_connect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu)
+static int try_to_connect(struct kbtp_initiator *i, const struct kbtp_cpu *cpu)
 {
-    struct kbtp_initiator *i = initiator;
-    if (i->state != KBTP_INITIATOR_DOWN)
-        return -EISCONN;
     struct rdma_caps caps;
     rdma_caps(cpu->rdma, &caps);
     struct rdma_conn_config config = {.cq = i->cq,
@@ -240,6 +244,37 @@ int kbtp_initiator_connect(struct kbtp_initiator *initiator, const struct kbtp_c
             break;
         }
     return 0;
+}
+
+int kbtp_initiator_connect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu)
+{
+    if (initiator->state != KBTP_INITIATOR_DOWN && initiator->state != KBTP_INITIATOR_WAITING)
+        return -EISCONN;
+    kbtp_back_off_ends(initiator, cpu);
+    initiator->state = KBTP_INITIATOR_DOWN;
+    return try_to_connect(initiator, cpu);
+}
+
+/* The connection is gone, or there was none to be had. */
+static void rest(struct kbtp_initiator *i, const struct kbtp_cpu *cpu)
+{
+    i->state = KBTP_INITIATOR_DOWN;
+    if (kbtp_back_off_begins(i, cpu))
+        i->state = KBTP_INITIATOR_WAITING;
+    i->leaving = 0;
+}
+
+/* The time for another try has come. */
+static void wait_is_over(struct kbtp_initiator *i, const struct kbtp_cpu *cpu)
+{
+    struct rdma_event event;
+    if (rdma_event(cpu->rdma, &event) != 1 || event.kind != RDMA_EVENT_TIMER)
+        return;
+    int failed = try_to_connect(i, cpu);
+    if (!failed)
+        return;
+    i->why = failed;
+    rest(i, cpu);
 }
 
 static int send(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
@@ -277,6 +312,10 @@ static void welcomed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
         return;
     }
     i->target = message->hello_ack;
+    i->same_range = i->range_count != 0 && i->range_count == i->target.handle_count &&
+                    i->range_base == i->target.handle_base;
+    i->range_count = i->target.handle_count;
+    i->range_base = i->target.handle_base;
     i->features = i->target.features & i->requested;
     if ((i->features & KBTP_FEATURE_DIRECT_LOAD) && !kbtp_direct_load_offer_is_good(&i->target))
         i->features &= (uint16_t)~KBTP_FEATURE_DIRECT_LOAD;
@@ -286,6 +325,7 @@ static void welcomed(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
         i->features &= (uint16_t)~KBTP_FEATURE_DIRECT_ALLOC;
     i->credits = least(credits, i->depth);
     i->state = KBTP_INITIATOR_READY;
+    kbtp_back_off_ends(i, cpu);
 }
 
 /* ---- requests ---------------------------------------------------------------------------- */
@@ -401,12 +441,21 @@ int kbtp_initiator_goodbye(struct kbtp_initiator *initiator, const struct kbtp_c
     }
     initiator->state = KBTP_INITIATOR_ENDING; /* the target disconnects: that is its answer */
     initiator->why = 0;
+    initiator->leaving = 1;
     initiator->releasing = release;
     return 0;
 }
 
 void kbtp_initiator_disconnect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu)
 {
+    if (initiator->state == KBTP_INITIATOR_DOWN)
+        return;
+    if (initiator->state == KBTP_INITIATOR_WAITING) {
+        kbtp_back_off_ends(initiator, cpu);
+        initiator->state = KBTP_INITIATOR_DOWN;
+        return;
+    }
+    initiator->leaving = 1;
     goodbye_failed(initiator, -ECONNRESET);
     if (initiator->state == KBTP_INITIATOR_ENDING) /* GOODBYE was said, and the target stays */
         rdma_disconnect(cpu->rdma, initiator->conn);
@@ -569,7 +618,6 @@ static int drain(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
     if (i->outstanding == 0) {
         rdma_destroy(cpu->rdma, i->conn);
         i->sends.posted = i->sends.retired = i->sends.unsignaled = 0;
-        i->state = KBTP_INITIATOR_DOWN;
         kbtp_direct_alloc_end(i, cpu);
         if (i->releasing && i->why == 0)
             i->usage = 0;
@@ -577,6 +625,7 @@ static int drain(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
         i->releasing = 0;
         i->conn = i->credits = 0;
         i->serial = 0;
+        rest(i, cpu);
     }
     return (int)told;
 }
@@ -621,6 +670,10 @@ int kbtp_initiator_poll(struct kbtp_initiator *initiator, const struct kbtp_cpu 
     struct rdma_event event;
     if (i->state == KBTP_INITIATOR_DOWN)
         return 0;
+    if (i->state == KBTP_INITIATOR_WAITING) {
+        wait_is_over(i, cpu);
+        return 0;
+    }
     if (i->drained)
         return drain(i, cpu, outcomes, count);
     int taken = rdma_cq_poll(cpu->rdma, i->cq, wc, count < BATCH ? count : BATCH);

@@ -25,6 +25,8 @@
 
 struct kbtp_initiator;
 
+#define KBTP_MAX_RETRIES 63u
+
 struct kbtp_initiator_config {
     const char *address; /* of the target, for rdma_connect(); lives as long as the initiator */
     uint8_t initiator_id[KBTP_INITIATOR_ID_OCTETS]; /* a secret of 128 random bits */
@@ -37,18 +39,29 @@ struct kbtp_initiator_config {
     bool unmasked;       /* the target's counters are in the InfiniBand form (I-38), as they are
                             anyway where the device cannot mask */
     /* DIRECT_ALLOC: how long to wait before a slot that had no block yet is read again (0: 20 us).
-     * This and giving up need the device's timers 0 and 1. */
+     * This and giving up need the device's timers 1 and 2. */
     uint32_t reread_ns;
     uint32_t give_up_looks; /* into which half the Ticket Timeout is divided; 0: 4 */
     void *records; /* RECORD_COMPLETION: depth * KBTP_RECORD_OCTETS octets, aligned to 8, which the
                       target may write */
+    /*
+     * A target that has this initiator's session still, and an answer from its connection, says
+     * INTERNAL (I-16): so many times another try is made, 0 to KBTP_MAX_RETRIES, after
+     * retry_first_ns, twice that, ..., retry_longest_ns at most, each shortened by chance by up to
+     * a half. With retry_lost also after a connection that was lost or refused. The handle needs
+     * timer 0 then.
+     */
+    uint64_t retry_first_ns, retry_longest_ns;
+    uint32_t retries;
+    bool retry_lost;
 };
 
 enum kbtp_initiator_state {
     KBTP_INITIATOR_DOWN,
     KBTP_INITIATOR_CONNECTING, /* up to HELLO_ACK */
     KBTP_INITIATOR_READY,
-    KBTP_INITIATOR_ENDING, /* until the connection is drained and every request has its outcome */
+    KBTP_INITIATOR_ENDING,  /* until the connection is drained and every request has its outcome */
+    KBTP_INITIATOR_WAITING, /* until the next try, config.retries */
 };
 
 /* A request. */
@@ -87,13 +100,23 @@ int kbtp_initiator_init(struct kbtp_initiator **initiator, const struct kbtp_cpu
                         const struct kbtp_initiator_config *config, void *private_memory,
                         void *buffers);
 
-/* Begins a session. 0, -EISCONN unless DOWN, or what rdma_connect() returned. */
+/* Begins a session. 0, -EISCONN unless DOWN or WAITING (then it waits no longer, and the tries are
+ * counted anew), or what rdma_connect() returned. */
 int kbtp_initiator_connect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu);
 
 enum kbtp_initiator_state kbtp_initiator_state(const struct kbtp_initiator *initiator);
 
 /* What HELLO_ACK said; valid when READY. */
 const struct kbtp_hello_ack *kbtp_initiator_target(const struct kbtp_initiator *initiator);
+
+/*
+ * Does the target give the handles that it gave before, in the session before this one? False: all
+ * that is remembered of Handles and Generations is void (I-11), for the initiator has another range,
+ * or there was no session before. True does not prove that the target has not started again: it
+ * does not say so. One that begins with another config.first_handle each time can be told by this;
+ * else its Generations differ from those before in all but 1 of 65,535 cases. Valid when READY.
+ */
+bool kbtp_initiator_same_range(const struct kbtp_initiator *initiator);
 
 /* Of the requested features those that the target has granted, and whose descriptors make sense;
  * 0 unless READY. */
@@ -229,7 +252,7 @@ int kbtp_initiator_poll(struct kbtp_initiator *initiator, const struct kbtp_cpu 
 int kbtp_initiator_goodbye(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu,
                            bool release);
 
-/* Ends the connection without a word. Poll until DOWN. */
+/* Ends the connection without a word, or the wait for the next try. Poll until DOWN. */
 void kbtp_initiator_disconnect(struct kbtp_initiator *initiator, const struct kbtp_cpu *cpu);
 
 /* Gives back what init took; DOWN only. */

@@ -19,6 +19,15 @@ struct kbtp_pending {
     uint32_t reserved;
 };
 
+/* When another try is made: ref/back_off.c. */
+struct kbtp_back_off {
+    uint64_t first_ns, longest_ns;
+    uint16_t retries;
+    uint16_t lost;  /* after a loss, too */
+    uint16_t tried; /* since the last session, or since the caller connected */
+    uint16_t reserved;
+};
+
 struct kbtp_initiator {
     const char *address;
     struct kbtp_pending *pending; /* depth */
@@ -47,12 +56,19 @@ struct kbtp_initiator {
     uint16_t requested; /* features */
     uint16_t features;  /* requested, granted, and of use */
     uint16_t releasing; /* GOODBYE with RELEASE was said */
+    uint16_t leaving;   /* it wanted the end: GOODBYE, or disconnected */
     uint16_t unmasked;
+    uint16_t reread_armed;  /* timer 1 */
+    uint16_t give_up_armed; /* timer 2 */
+    uint16_t reserved;
     uint32_t reread_ns;
     uint32_t give_up_looks;
-    uint32_t held;          /* tickets in `usage` that the target has back when the session ends */
-    uint16_t reread_armed;  /* timer 0 */
-    uint16_t give_up_armed; /* timer 1 */
+    uint32_t held;        /* tickets in `usage` that the target has back when the session ends */
+    uint32_t range_count; /* of the session before; 0: there was none */
+    uint64_t range_base;
+    uint32_t same_range; /* as then */
+    uint32_t reserved2;
+    struct kbtp_back_off back_off;
 };
 
 /* The next of `depth` places for requests; there must be one. */
@@ -82,6 +98,15 @@ bool kbtp_record_came(struct kbtp_initiator *i, const struct kbtp_cpu *cpu,
 
 /* The LOCAL_INV in `place` has completed. */
 void kbtp_invalidated(struct kbtp_initiator *i, uint32_t place, struct kbtp_outcome *outcome);
+
+/* ---- ref/back_off.c ---------------------------------------------------------------------- */
+
+bool kbtp_back_off_is_legal(const struct kbtp_initiator_config *config);
+struct kbtp_back_off kbtp_back_off(const struct kbtp_initiator_config *config);
+/* The connection is gone; true: its timer runs, and when it has expired another try is due. */
+bool kbtp_back_off_begins(struct kbtp_initiator *i, const struct kbtp_cpu *cpu);
+/* There is a session, or nobody wants one. */
+void kbtp_back_off_ends(struct kbtp_initiator *i, const struct kbtp_cpu *cpu);
 
 /* ---- ref/direct_load.c ------------------------------------------------------------------- */
 

@@ -98,10 +98,11 @@ static void hello(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp
         return;
     }
     bool restored;
-    int session = kbtp_session_open(cpu->mem, &w->target->sessions, message.hello.initiator_id,
-                                    &c->usage, &restored);
+    int session =
+        kbtp_session_open(cpu->mem, &w->target->sessions, message.hello.initiator_id,
+                          w->target->config.probe_ns != 0, &c->name, &c->usage, &restored);
     if (session == -EAGAIN)
-        return; /* its old connection is not drained yet (I-10) */
+        return; /* its old connection is not drained yet (I-10), or is asked whether it lives */
     if (session < 0) {
         refuse_hello(w, cpu, c, request,
                      session == -ENOSPC ? KBTP_STATUS_NO_SPACE : KBTP_STATUS_INTERNAL);

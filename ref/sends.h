@@ -23,6 +23,7 @@ enum kbtp_wr_kind {
     KBTP_WR_BIND,       /* of a window */
     KBTP_WR_INVALIDATE, /* detail: the place among the requests */
     KBTP_WR_REVOKE,     /* of the window over a partition */
+    KBTP_WR_PROBE,      /* does the peer live? */
 };
 
 static inline uint64_t kbtp_wr_id(enum kbtp_wr_kind kind, uint32_t detail, uint32_t posted)

@@ -55,6 +55,7 @@ int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp
         mem_store64(m, &sessions[i].id[1], 0);
         mem_store64(m, &sessions[i].usage, 0);
         mem_store64(m, &sessions[i].oldest_ticket, 0);
+        mem_store64(m, &sessions[i].probe, KBTP_PROBE_NONE);
         mem_store64(m, &sessions[i].state, KBTP_SESSION_FREE);
     }
     mem_store_release64(m, lock, 0);
@@ -81,20 +82,63 @@ static uint64_t with_state(uint64_t word, enum kbtp_session_state state)
     return word >> KBTP_SESSION_STATE_BITS << KBTP_SESSION_STATE_BITS | state;
 }
 
+static uint64_t with_probe(uint64_t word, enum kbtp_probe probe)
+{
+    return word >> KBTP_SESSION_STATE_BITS << KBTP_SESSION_STATE_BITS | probe;
+}
+
+/*
+ * Asks whether the connection lives for which an ACTIVE session's state is `word`. An answer counts
+ * for who had asked before it was given: the one found at first is of another time.
+ */
+static int ask(struct mem *m, struct kbtp_session *session, uint64_t word, uint64_t *name)
+{
+    uint64_t asked = with_probe(word, KBTP_PROBE_ASKED);
+    uint64_t probe = mem_load64(m, &session->probe);
+    if (*name == word && probe == with_probe(word, KBTP_PROBE_ANSWERED))
+        return -EBUSY;
+    if (probe == asked || mem_cas64(m, &session->probe, probe, asked) == probe)
+        *name = word;
+    return -EAGAIN;
+}
+
+bool kbtp_session_is_asked(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
+                           uint64_t name)
+{
+    return mem_load64(m, &all->sessions[index].probe) == with_probe(name, KBTP_PROBE_ASKED);
+}
+
+void kbtp_session_answers(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
+                          uint64_t name)
+{
+    mem_cas64(m, &all->sessions[index].probe, with_probe(name, KBTP_PROBE_ASKED),
+              with_probe(name, KBTP_PROBE_ANSWERED));
+}
+
+/* What kbtp_session_open() is told, and tells. */
+struct opening {
+    bool asks;
+    uint64_t *name;
+    uint32_t *usage;
+    bool *restored;
+};
+
 /* FREE or RETAINED -> ACTIVE. */
-static int activate(struct mem *m, const struct kbtp_sessions *all, uint32_t index, uint32_t *usage,
-                    bool *restored)
+static int activate(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
+                    const struct opening *opening)
 {
     struct kbtp_session *session = &all->sessions[index];
     uint64_t word = mem_load64(m, &session->state);
     if (kbtp_session_state_in(word) == KBTP_SESSION_ACTIVE)
-        return -EBUSY;
+        return opening->asks ? ask(m, session, word, opening->name) : -EBUSY;
     if (kbtp_session_state_in(word) == KBTP_SESSION_ENDING)
         return -EAGAIN;
-    *restored = kbtp_session_state_in(word) == KBTP_SESSION_RETAINED;
-    *usage = (uint32_t)mem_load64(m, &session->usage);
-    if (mem_cas64(m, &session->state, word, with_state(word, KBTP_SESSION_ACTIVE)) != word)
+    *opening->restored = kbtp_session_state_in(word) == KBTP_SESSION_RETAINED;
+    *opening->usage = (uint32_t)mem_load64(m, &session->usage);
+    uint64_t active = with_state(word, KBTP_SESSION_ACTIVE);
+    if (mem_cas64(m, &session->state, word, active) != word)
         return -EAGAIN; /* another connection with this ID, or the end of retention, was faster */
+    *opening->name = active;
     return (int)index;
 }
 
@@ -118,7 +162,7 @@ static uint32_t find_unknown(struct mem *m, const struct kbtp_sessions *all, str
 }
 
 static int open_unknown(struct mem *m, const struct kbtp_sessions *all, struct id_words id,
-                        uint32_t *usage, bool *restored)
+                        const struct opening *opening)
 {
     if (mem_cas64(m, all->lock, 0, 1) != 0)
         return -EAGAIN;
@@ -127,23 +171,25 @@ static int open_unknown(struct mem *m, const struct kbtp_sessions *all, struct i
     if (found < all->count) {
         mem_store64(m, &all->sessions[found].id[0], id.word[0]);
         mem_store64(m, &all->sessions[found].id[1], id.word[1]);
-        index = activate(m, all, found, usage, restored);
+        index = activate(m, all, found, opening);
     }
     mem_store_release64(m, all->lock, 0);
     return index;
 }
 
 int kbtp_session_open(struct mem *m, const struct kbtp_sessions *all,
-                      const uint8_t id[KBTP_INITIATOR_ID_OCTETS], uint32_t *usage, bool *restored)
+                      const uint8_t id[KBTP_INITIATOR_ID_OCTETS], bool asks, uint64_t *name,
+                      uint32_t *usage, bool *restored)
 {
+    const struct opening opening = {asks, name, usage, restored};
     struct id_words words = words_of(id);
     uint32_t known = all->count;
     for (uint32_t i = 0; i < all->count; i++)
         if (all->grants[i].known && same(words_of(all->grants[i].initiator_id), words))
             known = i;
     if (known < all->count)
-        return activate(m, all, known, usage, restored);
-    return open_unknown(m, all, words, usage, restored);
+        return activate(m, all, known, &opening);
+    return open_unknown(m, all, words, &opening);
 }
 
 void kbtp_session_ending(struct mem *m, const struct kbtp_sessions *all, uint32_t index)

@@ -10,7 +10,9 @@
  *   - at most one connection serves a session, and no request of an earlier connection can still
  *     take effect when it does (I-10): ENDING lasts until that connection is drained and all it had
  *     taken is given back;
- *   - a handle range never changes hands while a session has it, and never overlaps another.
+ *   - a handle range never changes hands while a session has it, and never overlaps another;
+ *   - a HELLO ends no ACTIVE session: it has the session's worker ask whether the connection lives,
+ *     and waits for the answer (I-16, ref/half_open.c).
  */
 #ifndef KBTP_REF_SESSION_H
 #define KBTP_REF_SESSION_H
@@ -54,6 +56,13 @@ static inline enum kbtp_session_state kbtp_session_state_in(uint64_t word)
 }
 const char *kbtp_session_state_name(uint64_t word);
 
+/* Does the connection of an ACTIVE session live? Asked by a HELLO with its Initiator ID (I-16). */
+enum kbtp_probe {
+    KBTP_PROBE_NONE,
+    KBTP_PROBE_ASKED,
+    KBTP_PROBE_ANSWERED, /* it did */
+};
+
 /* In shared memory. */
 struct kbtp_session {
     mem64 state; /* see above */
@@ -61,6 +70,8 @@ struct kbtp_session {
     mem64 usage; /* blocks, while RETAINED; an ACTIVE session's is its worker's */
     /* With a partition, while no connection serves it: no earlier ticket is unbound. */
     mem64 oldest_ticket;
+    /* enum kbtp_probe in the low octet; above it, as in `state`, of which connection */
+    mem64 probe;
 };
 
 struct kbtp_sessions {
@@ -85,9 +96,23 @@ int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp
  *   -EAGAIN  it is ENDING, or another worker looks just now: ask again;
  *   -EBUSY   it is ACTIVE: to be rejected (draft: MUST reject);
  *   -ENOSPC  none is left for an unknown initiator.
+ *
+ * `name` is 0 before the first call for a HELLO and the caller leaves it alone until the last; then
+ * it names the session's new connection. With `asks`, an ACTIVE session is -EAGAIN until its
+ * connection, asked since the first call, has answered or has ended (I-16); without, it is -EBUSY
+ * at once.
  */
 int kbtp_session_open(struct mem *m, const struct kbtp_sessions *all,
-                      const uint8_t id[KBTP_INITIATOR_ID_OCTETS], uint32_t *usage, bool *restored);
+                      const uint8_t id[KBTP_INITIATOR_ID_OCTETS], bool asks, uint64_t *name,
+                      uint32_t *usage, bool *restored);
+
+/* For the worker with the connection that `name` names: does a HELLO ask whether it lives? One
+ * load. */
+bool kbtp_session_is_asked(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
+                           uint64_t name);
+/* It does. */
+void kbtp_session_answers(struct mem *m, const struct kbtp_sessions *all, uint32_t index,
+                          uint64_t name);
 
 /* Its connection has failed or said GOODBYE, but is not drained yet. */
 void kbtp_session_ending(struct mem *m, const struct kbtp_sessions *all, uint32_t index);

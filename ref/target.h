@@ -41,6 +41,10 @@ struct kbtp_target_config {
     uint32_t session_count;
     uint64_t retention_ns;     /* a session without a connection is kept so long; 0: for ever. Each
                                   worker's device needs a timer per session */
+    uint64_t probe_ns;         /* a connection is lost that does not answer for so long when another
+                                  comes with its Initiator ID (I-16); 0: that one is rejected at
+                                  once. Each worker's device needs a timer per connection, which
+                                  have the numbers after those of sessions */
     uint32_t first_ticket;     /* 0 in the draft; tests begin elsewhere */
     uint16_t features;         /* that grants may have: KBTP_FEATURE_DIRECT_LOAD, _DIRECT_ALLOC, and
                                   KBTP_FEATURE_RECORD_COMPLETION where the device orders Writes */

@@ -33,10 +33,10 @@ static uint32_t looks_in_timeout(const struct kbtp_worker *w)
     return looks != 0 ? looks : DEFAULT_LOOKS;
 }
 
-/* Behind those of retention. */
+/* Behind those of retention and of probes. */
 static uint32_t timer_of(const struct kbtp_worker *w, uint32_t session)
 {
-    return w->target->sessions.count + session;
+    return w->target->sessions.count + w->target->config.max_connections + session;
 }
 
 static int arm(const struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t session)

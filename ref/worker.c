@@ -250,6 +250,7 @@ void kbtp_connection_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     if (!kbtp_connection_serves(c) && c->state != KBTP_CONNECTION_LAST)
         return;
     c->state = KBTP_CONNECTION_ENDING;
+    kbtp_probe_end(w, cpu, c);
     if (c->has_session)
         kbtp_session_ending(cpu->mem, &w->target->sessions, c->session);
     /* It fails when the connection has ended by itself: DISCONNECTED and DRAINED come anyway. */
@@ -269,6 +270,7 @@ static void forget(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbt
     rdma_destroy(cpu->rdma, kbtp_connection_number(w, c));
     c->sends.posted = c->sends.retired = c->sends.unsignaled = 0;
     c->session = c->usage = 0;
+    c->name = 0;
     c->has_session = c->released = 0;
     c->features = 0;
     c->state = KBTP_CONNECTION_UNUSED;
@@ -336,8 +338,21 @@ static void completed(struct kbtp_worker *w, const struct kbtp_cpu *cpu, const s
         kbtp_request_data_is_there(&c->requests[kbtp_wr_detail(wc->wr_id)]);
     else if (kind == KBTP_WR_REVOKE)
         kbtp_tickets_revoked(w, c);
+    else if (kind == KBTP_WR_PROBE)
+        kbtp_probe_answered(w, cpu, c);
     else if (kind == KBTP_WR_LAST)
         kbtp_connection_end(w, cpu, c);
+}
+
+/* Behind the timers of retention come those of probes, and those of tickets. */
+static void expired_behind_retention(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                                     uint32_t timer)
+{
+    uint32_t connections = w->target->config.max_connections;
+    if (timer < connections)
+        kbtp_probe_expired(w, cpu, &w->connections[timer]);
+    else
+        kbtp_tickets_expired(w, timer - connections);
 }
 
 static void happened(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
@@ -351,7 +366,7 @@ static void happened(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
         if (event->conn < w->target->sessions.count)
             kbtp_retention_expired(w, cpu, event->conn);
         else
-            kbtp_tickets_expired(w, event->conn - w->target->sessions.count);
+            expired_behind_retention(w, cpu, event->conn - w->target->sessions.count);
         return;
     }
     if (event->conn >= w->target->config.max_connections)
@@ -414,6 +429,7 @@ int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uin
         return taken;
     for (uint32_t i = 0; i < worker->target->config.max_connections; i++) {
         struct kbtp_connection *c = &worker->connections[i];
+        kbtp_probe_advance(worker, cpu, c);
         if (kbtp_connection_serves(c))
             kbtp_requests_advance(worker, cpu, c);
         if (kbtp_connection_serves(c))
@@ -449,6 +465,7 @@ static void look_at_connection(const struct kbtp_worker *w, const struct kbtp_co
 {
     look->connections++;
     look->loads += c->loads_count;
+    look->probes += c->probe != KBTP_PROBING_NOT;
     for (uint32_t n = 0; n < c->order_count; n++) {
         const struct kbtp_request *request = kbtp_nth_request(w, c, n);
         look->requests += request->stage != KBTP_STAGE_DONE; /* a GOODBYE, until drained */

@@ -56,6 +56,7 @@ struct kbtp_worker_look {
     uint32_t locked;      /* wait for loads to end */
     uint32_t hellos;      /* wait for the old connection of their session */
     uint32_t loads;       /* RDMA Writes posted and not yet complete */
+    uint32_t probes;      /* connections that are asked whether they live */
     uint32_t releases;    /* sessions whose retention is over, and which still have blocks */
 };
 void kbtp_worker_look(const struct kbtp_worker *worker, struct kbtp_worker_look *look);

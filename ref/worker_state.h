@@ -102,6 +102,13 @@ struct kbtp_tickets {
     uint32_t expired; /* LOOK: one is */
 };
 
+/* A connection that is asked whether it lives (I-16). */
+enum kbtp_probing {
+    KBTP_PROBING_NOT,
+    KBTP_PROBING_WAITS,  /* its time runs; the send queue has no room yet */
+    KBTP_PROBING_POSTED, /* its time runs */
+};
+
 struct kbtp_connection {
     struct kbtp_sends sends;
     struct kbtp_request *requests; /* request_credits + 1 */
@@ -116,8 +123,12 @@ struct kbtp_connection {
     uint8_t has_session;
     uint8_t released;  /* GOODBYE with RELEASE is done */
     uint16_t features; /* that HELLO_ACK has granted */
+    uint64_t name;     /* kbtp_session_open() */
+    uint32_t probe;    /* enum kbtp_probing */
+    uint32_t reserved;
 };
-_Static_assert(sizeof(struct kbtp_connection) == sizeof(struct kbtp_sends) + 4 * 8 + 8 * 4,
+_Static_assert(sizeof(struct kbtp_connection) ==
+                   sizeof(struct kbtp_sends) + 4 * 8 + 8 * 4 + 8 + 2 * 4,
                "padding");
 
 /*
@@ -239,6 +250,20 @@ void kbtp_session_request(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 /* Frees the next handle of the session; true when none is left. */
 bool kbtp_release_next(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
                        struct kbtp_request *request);
+
+/* ---- ref/half_open.c: is there anybody at the other end? --------------------------------- */
+
+/* In each poll, of a connection that serves: somebody may ask. */
+void kbtp_probe_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                        struct kbtp_connection *c);
+/* What was posted has completed well. */
+void kbtp_probe_answered(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                         struct kbtp_connection *c);
+/* Its timer, of number session count + connection, has expired. */
+void kbtp_probe_expired(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                        struct kbtp_connection *c);
+/* The connection ends: nothing is to be found out any more. */
+void kbtp_probe_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c);
 
 /* ---- ref/retention.c: sessions without a connection -------------------------------------- */
 

@@ -32,5 +32,6 @@ extern const struct sim_checker sim_check_initiator_accepts;
 extern const struct sim_checker sim_check_counters_agree;
 extern const struct sim_checker sim_check_record_after_data;
 extern const struct sim_checker sim_check_stag_revoked;
+extern const struct sim_checker sim_check_live_session_kept;
 
 #endif

@@ -85,9 +85,10 @@ static uint32_t enabled_choices(const struct sim_agent *agent, struct sim_step *
 static uint32_t enabled_timers(const struct sim_agent *agent, struct sim_step *out)
 {
     const struct sim_handle *h = agent->handle;
+    bool (*may_expire)(const struct sim_agent *, uint32_t) = agent->program->may_expire;
     uint32_t count = 0;
     for (uint32_t i = 0; h && i < h->limits.timers; i++)
-        if (rnic_timers(h)[i] != 0)
+        if (rnic_timers(h)[i] != 0 && (!may_expire || may_expire(agent, i)))
             out[count++] = (struct sim_step){
                 .kind = SIM_STEP_EXPIRE, .agent = (uint8_t)agent->index, .queue = (uint8_t)i};
     return count;

@@ -42,6 +42,8 @@ struct sim_program {
     void (*begin)(struct sim_agent *agent, void *private, uint32_t argument);
     /* Is another poll due without any choice? */
     bool (*due)(const void *private);
+    /* May this timer, which is armed, expire now? NULL: any may at any time. */
+    bool (*may_expire)(const struct sim_agent *agent, uint32_t timer);
 };
 
 /* Octets that are hashed have no padding. */

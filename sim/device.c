@@ -261,7 +261,7 @@ void sim_device_host_dies(struct rdma *handle)
     struct sim_rnics *rnics = dying->w->rnics;
     for (uint32_t i = 0; i < rnics->handles_count; i++)
         if (rnics->handles[i]->rnic == dying->rnic)
-            rnic_host_dies(rnics->handles[i]);
+            rnic_host_dies(rnics->handles[i], false);
     rnic_direct_settle(handle_of(handle)->w);
 }
 

@@ -57,6 +57,17 @@ static bool always_due(const void *private)
     return true;
 }
 
+/* Of sessions those of the target come first. */
+static bool worker_may_expire(const struct sim_agent *agent, uint32_t timer)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(agent->world);
+    const struct sim_protocol_part *part = &agent->world->scenario->protocol;
+    if (timer < p->sessions)
+        return part->retention != SIM_RETENTION_LATE || protocol_is_left(agent->world, timer);
+    return part->probes != SIM_PROBES_TIMELY ||
+           !protocol_peer_lives(agent->world, agent->index, timer - p->sessions);
+}
+
 const struct sim_program protocol_worker_program = {
     .max_accesses = 128, /* and a block more, see add_worker() */
     .poll = worker_poll,
@@ -64,6 +75,7 @@ const struct sim_program protocol_worker_program = {
     .choices = no_choices,
     .begin = begin_nothing,
     .due = always_due,
+    .may_expire = worker_may_expire,
 };
 
 /* ---- initiators: what they ask ----------------------------------------------------------- */
@@ -110,7 +122,7 @@ static uint16_t flags_for(const struct sim_request *request)
 
 static uint64_t handle_of(const struct protocol_world *p, const struct sim_request *request)
 {
-    uint32_t owner = request->owner == SIM_NOBODY ? p->view.initiators : request->owner;
+    uint32_t owner = request->owner == SIM_NOBODY ? p->view.sessions : request->owner;
     return SIM_PROTOCOL_FIRST_HANDLE + owner * p->view.handles + request->handle;
 }
 
@@ -220,18 +232,11 @@ static bool has_link(const struct sim_agent *agent)
     const struct sim_protocol_part *part = &agent->world->scenario->protocol;
     uint32_t initiator = sim_protocol_initiator(agent->world, agent->index), first = 0;
     for (uint32_t i = 0; i < initiator; i++)
-        first += PROTOCOL_LINKS(part->initiators[i].reconnects);
-    for (uint32_t i = 0; i < PROTOCOL_LINKS(part->initiators[initiator].reconnects); i++)
+        first += PROTOCOL_LINKS(&part->initiators[i]);
+    for (uint32_t i = 0; i < PROTOCOL_LINKS(&part->initiators[initiator]); i++)
         if (!sim_rnic_link(agent->world, first + i).exists)
             return true;
     return false;
-}
-
-static bool may_connect(const struct sim_agent *agent, const struct sim_initiator *s,
-                        const struct protocol_initiator *it)
-{
-    return kbtp_initiator_state(it->library) == KBTP_INITIATOR_DOWN && !is_finished(s, it) &&
-           (!it->was_ready || it->reconnects < s->reconnects) && has_link(agent);
 }
 
 /* The request that another one waits for, or NULL. */
@@ -242,6 +247,15 @@ static struct sim_request_ghost *awaited(const struct sim_world *w,
     if (request->after_initiator == SIM_NOBODY)
         return NULL;
     return &p->requests[p->first_tag[request->after_initiator] + request->after_request];
+}
+
+static bool may_connect(const struct sim_agent *agent, const struct sim_initiator *s,
+                        const struct protocol_initiator *it)
+{
+    return kbtp_initiator_state(it->library) == KBTP_INITIATOR_DOWN && !is_finished(s, it) &&
+           !it->refused && (!it->was_ready || it->reconnects < s->reconnects) && has_link(agent) &&
+           (!s->stranger || protocol_is_over(agent->world, agent->index)) &&
+           (!s->restart || protocol_has_stopped(agent->world, s->session));
 }
 
 static bool may_submit(const struct sim_agent *agent, const struct sim_initiator *s,
@@ -259,6 +273,34 @@ static bool may_submit(const struct sim_agent *agent, const struct sim_initiator
     return outstanding < s->depth && kbtp_initiator_credits(it->library) != 0;
 }
 
+/* Who comes for a session of another one says HELLO when it has something to ask. */
+static bool may_say_hello(const struct sim_agent *agent, const struct sim_initiator *s,
+                          const struct protocol_initiator *it)
+{
+    if (s->session == sim_protocol_initiator(agent->world, agent->index) || s->restart ||
+        it->next != 0)
+        return true;
+    const struct sim_request_ghost *before = awaited(agent->world, &s->program[0]);
+    return !before || before->outcomes != 0;
+}
+
+/*
+ * In worlds of faults one that has all it asked for, or waits for the next try, looks again when
+ * there is something to see. What others do meanwhile it would not tell apart.
+ */
+static bool sleeps(const struct sim_agent *agent, const struct sim_initiator *s,
+                   const struct protocol_initiator *it)
+{
+    const struct sim_protocol_part *part = &agent->world->scenario->protocol;
+    bool may = part->sessions_count != part->initiators_count;
+    for (uint32_t i = 0; i < part->initiators_count; i++)
+        may |= part->initiators[i].spared || part->initiators[i].spared_until != 0;
+    enum kbtp_initiator_state state = kbtp_initiator_state(it->library);
+    bool still =
+        state == KBTP_INITIATOR_WAITING || (state == KBTP_INITIATOR_READY && is_finished(s, it));
+    return may && still && !sim_rnic_has_news(agent->world, agent->index);
+}
+
 static uint32_t initiator_choices(const struct sim_agent *agent, const void *private,
                                   uint32_t out[SIM_MAX_CHOICES])
 {
@@ -269,7 +311,8 @@ static uint32_t initiator_choices(const struct sim_agent *agent, const void *pri
         out[count++] = CHOICE(CHOICE_CONNECT, 0);
     if (may_submit(agent, s, it))
         out[count++] = CHOICE(CHOICE_SUBMIT, it->next);
-    if (kbtp_initiator_state(it->library) != KBTP_INITIATOR_DOWN)
+    if (kbtp_initiator_state(it->library) != KBTP_INITIATOR_DOWN && may_say_hello(agent, s, it) &&
+        !sleeps(agent, s, it))
         out[count++] = CHOICE(CHOICE_POLL, 0);
     return count;
 }
@@ -279,9 +322,14 @@ static void initiator_begin(struct sim_agent *agent, void *private, uint32_t arg
     struct protocol_initiator *it = private;
     struct sim_world *w = agent->world;
     if (argument >> 16 == CHOICE_CONNECT) {
+        if (program_of(agent)->stranger || program_of(agent)->restart)
+            protocol_note_all(w);
         it->reconnects += it->was_ready;
         it->was_ready = 0;
     }
+    const struct sim_request_ghost *first = awaited(w, &program_of(agent)->program[0]);
+    if (first && it->next == 0)
+        sim_footprint_note(w, first, sizeof *first, false);
     if (argument >> 16 != CHOICE_SUBMIT)
         return;
     const struct sim_request *request = &program_of(agent)->program[it->next++];
@@ -301,6 +349,7 @@ static void initiator_ended(struct sim_agent *agent, void *private, uint32_t arg
         it->was_ready = 1;
     if (kbtp_initiator_waiting(it->library) != 0)
         sim_reach(w, PROTOCOL_REACH_SLOT_REREAD);
+    it->refused = state == KBTP_INITIATOR_DOWN && kbtp_initiator_why(it->library) > 0;
     if (argument >> 16 != CHOICE_POLL && result != 1) {
         if (result != 0)
             sim_violate(w, "initiator-accepts", "%s refuses what its program asks: %s", agent->name,
@@ -326,6 +375,13 @@ static bool never_due(const void *private)
     return false;
 }
 
+/* No try is made before the target has forgotten the last one. */
+static bool initiator_may_expire(const struct sim_agent *agent, uint32_t timer)
+{
+    (void)timer;
+    return has_link(agent);
+}
+
 const struct sim_program protocol_initiator_program = {
     .max_accesses = 64,
     .poll = initiator_poll,
@@ -333,69 +389,5 @@ const struct sim_program protocol_initiator_program = {
     .choices = initiator_choices,
     .begin = initiator_begin,
     .due = never_due,
-};
-
-/* ---- faults ------------------------------------------------------------------------------ */
-
-static uint32_t fault_enabled(const struct sim_agent *agent, struct sim_step *out)
-{
-    const struct sim_world *w = agent->world;
-    const struct sim_protocol_part *s = &w->scenario->protocol;
-    const struct protocol_world *p = protocol_world_of(w);
-    uint32_t count = 0;
-    for (uint32_t link = 0; p->faults->losses < s->losses && link < sim_rnic_links(w); link++) {
-        struct sim_link_info info = sim_rnic_link(w, link);
-        if (!info.established || info.ending)
-            continue;
-        out[count++] =
-            (struct sim_step){.kind = SIM_STEP_CUT, .agent = (uint8_t)agent->index, .arg = link};
-    }
-    for (uint32_t i = 0; p->faults->stops < s->stops && i < p->view.initiators; i++) {
-        if (p->faults->stopped[i] || is_finished(&s->initiators[i], protocol_initiator_of(w, i)))
-            continue;
-        out[count++] = (struct sim_step){.kind = SIM_STEP_FAULT,
-                                         .agent = (uint8_t)agent->index,
-                                         .queue = (uint8_t)(p->view.first_initiator + i)};
-    }
-    return count;
-}
-
-/* When no more can be lost, arrival is no event of its own any more. */
-static void lose(struct sim_world *w, struct protocol_world *p, uint32_t link)
-{
-    sim_rnic_cut(w, link);
-    sim_reach(w, PROTOCOL_REACH_CONNECTION_LOST);
-    if (++p->faults->losses < w->scenario->protocol.losses)
-        return;
-    sim_rnic_may_be_lost_default(w, false);
-    for (uint32_t other = 0; other < sim_rnic_links(w); other++)
-        if (sim_rnic_link(w, other).exists)
-            sim_rnic_may_be_lost(w, other, false);
-}
-
-static void fault_run(struct sim_agent *agent, const struct sim_step *step)
-{
-    struct sim_world *w = agent->world;
-    struct protocol_world *p = protocol_world_of(w);
-    sim_ghost_write(w, p->faults, sizeof *p->faults);
-    if (step->kind == SIM_STEP_CUT) {
-        lose(w, p, step->arg);
-        return;
-    }
-    p->faults->stops++;
-    p->faults->stopped[step->queue - p->view.first_initiator] = 1;
-    sim_cpu_kill(&w->agents[step->queue]);
-    sim_rnic_host_dies(w, step->queue);
-}
-
-static bool fault_at_rest(const struct sim_agent *agent)
-{
-    (void)agent;
-    return true;
-}
-
-const struct sim_agent_ops protocol_fault_ops = {
-    .enabled = fault_enabled,
-    .run = fault_run,
-    .at_rest = fault_at_rest,
+    .may_expire = initiator_may_expire,
 };

@@ -19,16 +19,17 @@ struct protocol_initiator {
     struct kbtp_outcome outcome; /* of the poll in progress */
     uint32_t next;               /* request of the program to begin */
     uint32_t reconnects;         /* made */
-    uint32_t was_ready;          /* since it connected last */
+    uint16_t was_ready;          /* since it connected last */
+    uint16_t refused;            /* the answer to its last HELLO */
     uint32_t goodbye;            /* said; counts as answered when the connection is gone */
     uint16_t generations[SIM_MAX_REQUESTS]; /* what each completion said; 0: none yet */
 };
 
 /* Of the environment. */
 struct protocol_faults {
-    uint32_t losses, stops; /* so far */
+    uint32_t losses, stops, silent_stops; /* so far */
     uint8_t stopped[SIM_MAX_INITIATORS];
-    uint8_t zero[2];
+    uint8_t zero[6];
 };
 
 #pragma GCC diagnostic pop
@@ -41,7 +42,8 @@ enum protocol_choice { CHOICE_POLL = 1, CHOICE_CONNECT, CHOICE_SUBMIT };
  * Connections of one initiator of which an end still exists: the old one, and when it comes again
  * the new one. One that was refused must be gone at the target's end too before the next.
  */
-#define PROTOCOL_LINKS(reconnects) ((reconnects) != 0 ? 2u : 1u)
+#define PROTOCOL_LINKS(initiator) \
+    ((initiator)->reconnects != 0 || (initiator)->retries != 0 ? 2u : 1u)
 
 struct sim_counts;
 
@@ -90,6 +92,19 @@ static inline struct kbtp_worker *protocol_worker_of(const struct sim_world *w, 
 extern const struct sim_program protocol_worker_program, protocol_initiator_program;
 /* Connections are lost, initiators stop. */
 extern const struct sim_agent_ops protocol_fault_ops;
+
+/* sim/protocol_faults.c */
+/* Has it made all of its requests, and had their outcomes? */
+bool protocol_is_finished(const struct sim_world *w, uint32_t initiator);
+bool protocol_has_stopped(const struct sim_world *w, uint32_t initiator);
+/* Will nobody come back to this session? */
+bool protocol_is_left(const struct sim_world *w, uint32_t session);
+/* Is nobody else there any more, every session FREE again, and the target at rest? */
+bool protocol_is_over(const struct sim_world *w, uint32_t agent);
+/* The running step rests on that. */
+void protocol_note_all(struct sim_world *w);
+/* Is there a live initiator at the other end of this connection of a worker? */
+bool protocol_peer_lives(const struct sim_world *w, uint32_t worker, uint32_t conn);
 
 /* Ghost records (sim/protocol_ghost.c). */
 void protocol_wrote(struct sim_world *w, const struct sim_write *write);

@@ -215,6 +215,10 @@ static void rnic(struct protocol_builder *b, const struct sim_access *access)
         protocol_say(b, access->agent, CHART_LOCAL, "stops %s's connection to %s, %u flushed", of,
                      peer, (unsigned)access->value);
         break;
+    case SIM_GIVE_UP:
+        protocol_say(b, access->agent, CHART_LOCAL, "gives up: nobody answers on connection %u",
+                     access->conn);
+        break;
     case SIM_EXPIRE:
         protocol_say(b, access->agent, CHART_LOCAL, "timer %u of %s expires",
                      (unsigned)access->value, of);

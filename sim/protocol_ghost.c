@@ -4,6 +4,7 @@
 
 #include "sim/protocol_agents.h"
 #include "sim/protocol_counts.h"
+#include "sim/rnic.h"
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
@@ -144,6 +145,29 @@ static uint32_t session_at(const struct sim_world *w, const char *at)
     return SIM_NOBODY;
 }
 
+/* Its connection ends; while a HELLO asks whether it lives: it has not answered. */
+static void session_ends(struct sim_world *w, uint32_t agent, uint32_t initiator, uint64_t old)
+{
+    const struct kbtp_session *session =
+        &protocol_world_of(w)->target->sessions.sessions[initiator];
+    struct mem direct = {.sim = NULL};
+    uint64_t probe = mem_load64(&direct, &session->probe);
+    struct sim_link_info info = sim_rnic_link(w, sim_protocol_of(w)->wire[initiator]->link);
+    if (probe == (old ^ KBTP_SESSION_ACTIVE ^ KBTP_PROBE_ASKED) && info.agent[0] == UINT32_MAX)
+        sim_reach(w, PROTOCOL_REACH_PROBE_FAILED);
+    sim_event(w, agent, PROTOCOL_SESSION_ENDS, initiator);
+}
+
+/* The initiator whose session's probe `at` is, or SIM_NOBODY. */
+static uint32_t probe_at(const struct sim_world *w, const char *at)
+{
+    const struct kbtp_sessions *all = &protocol_world_of(w)->target->sessions;
+    for (uint32_t i = 0; i < all->count; i++)
+        if (at == (const char *)&all->sessions[i].probe)
+            return i;
+    return SIM_NOBODY;
+}
+
 /* Its retention ends when nobody but the target wants that: then it is released. */
 static void session_wrote(struct sim_world *w, const struct sim_write *write, uint32_t initiator)
 {
@@ -153,6 +177,9 @@ static void session_wrote(struct sim_world *w, const struct sim_write *write, ui
     memcpy(&new, write->at, 8);
     bool expires = kbtp_session_state_in(old) == KBTP_SESSION_RETAINED &&
                    kbtp_session_state_in(new) == KBTP_SESSION_ENDING;
+    if (kbtp_session_state_in(old) == KBTP_SESSION_ACTIVE &&
+        kbtp_session_state_in(new) != KBTP_SESSION_ACTIVE)
+        session_ends(w, write->agent, initiator, old);
     if (old == new || (!expires && !ghost->expired))
         return; /* a swap that failed; or it was no retention that ended */
     sim_ghost_write(w, ghost, sizeof *ghost);
@@ -183,6 +210,9 @@ void protocol_wrote(struct sim_world *w, const struct sim_write *write)
         pins_wrote(w, write, pinned);
     else if (session != SIM_NOBODY)
         session_wrote(w, write, session);
+    else if (probe_at(w, write->at) != SIM_NOBODY && write->at[0] == KBTP_PROBE_ANSWERED &&
+             write->old[0] == KBTP_PROBE_ASKED)
+        sim_reach(w, PROTOCOL_REACH_PROBE_ANSWERED);
 }
 
 /* ---- the wire ---------------------------------------------------------------------------- */
@@ -211,7 +241,7 @@ static uint32_t octets_of(const struct sim_protocol_world *p)
  * A session begins, on this link: from now on nothing that was asked on an earlier one takes effect
  * any more (I-10).
  */
-static void welcome_sent(struct sim_world *w, uint32_t initiator, uint32_t link)
+static void forget_requests(struct sim_world *w, uint32_t initiator)
 {
     struct sim_protocol_world *p = sim_protocol_of(w);
     struct sim_wire_ghost *ghost = p->wire[initiator];
@@ -219,13 +249,24 @@ static void welcome_sent(struct sim_world *w, uint32_t initiator, uint32_t link)
     for (uint32_t i = 0; i < ghost->open_count; i++)
         if (ghost->open[i].delivered)
             sim_reach(w, PROTOCOL_REACH_REQUEST_DROPPED);
-    if (ghost->bound != 0)
-        sim_reach(w, PROTOCOL_REACH_SESSION_RESTORED);
     memset(ghost->open, 0, (p->credits + 1) * sizeof *ghost->open);
     ghost->open_count = 0;
+}
+
+static void welcome_sent(struct sim_world *w, uint32_t initiator, uint32_t link)
+{
+    struct sim_protocol_world *p = sim_protocol_of(w);
+    uint32_t session = sim_protocol_session(w, initiator);
+    struct sim_wire_ghost *ghost = p->wire[session];
+    for (uint32_t i = 0; i < p->initiators; i++)
+        if (sim_protocol_session(w, i) == session)
+            forget_requests(w, i);
+    if (ghost->bound != 0)
+        sim_reach(w, PROTOCOL_REACH_SESSION_RESTORED);
     ghost->releasing = 0;
+    ghost->leaving = 0;
     ghost->link = (uint8_t)link;
-    ghost->next_request = (uint8_t)protocol_initiator_of(w, initiator)->next;
+    p->wire[initiator]->next_request = (uint8_t)protocol_initiator_of(w, initiator)->next;
 }
 
 /* Direct allocations go on each by itself: the oldest one of this entry that has no outcome. */
@@ -287,7 +328,10 @@ static void sent_by_initiator(struct sim_world *w, uint32_t initiator,
             sim_reach(w, PROTOCOL_REACH_RECONNECTED);
         ghost->hellos = 1;
     } else if (header->opcode == KBTP_OP_GOODBYE) {
+        ghost = p->wire[sim_protocol_session(w, initiator)];
+        sim_ghost_write(w, ghost, octets_of(p));
         ghost->releasing = header->flags & KBTP_GOODBYE_RELEASE;
+        ghost->leaving = 1;
     } else {
         request_sent(w, initiator, header);
     }

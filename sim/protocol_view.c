@@ -10,6 +10,11 @@ uint32_t sim_protocol_initiator(const struct sim_world *w, uint32_t agent)
     return agent - p->first_initiator < p->initiators ? agent - p->first_initiator : SIM_NOBODY;
 }
 
+uint32_t sim_protocol_session(const struct sim_world *w, uint32_t initiator)
+{
+    return w->scenario->protocol.initiators[initiator].session;
+}
+
 const struct sim_request *sim_protocol_request(const struct sim_world *w, uint32_t tag)
 {
     const struct sim_protocol_world *p = sim_protocol_of(w);

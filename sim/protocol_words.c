@@ -46,6 +46,10 @@ const char *const sim_protocol_reach_names[] = {
     [PROTOCOL_REACH_GIVEN_UP] = "given-up",
     [PROTOCOL_REACH_RECORD] = "record",
     [PROTOCOL_REACH_INVALIDATED] = "invalidated",
+    [PROTOCOL_REACH_PROBE_ANSWERED] = "probe-answered",
+    [PROTOCOL_REACH_PROBE_FAILED] = "probe-failed",
+    [PROTOCOL_REACH_HELLO_REFUSED] = "hello-refused",
+    [PROTOCOL_REACH_STOPPED] = "stopped",
 };
 _Static_assert(PROTOCOL_REACH_COUNT <= SIM_MAX_REACH, "SIM_MAX_REACH");
 
@@ -66,7 +70,10 @@ static void describe_target(const struct sim_scenario *s, char *out, size_t size
         sim_kind_say(out, size, "; at most %u connection%s lost", p->losses, plural(p->losses));
     if (p->stops != 0)
         sim_kind_say(out, size, "; at most %u initiator%s stopped", p->stops, plural(p->stops));
-    if (p->retention_ends)
+    if (p->silent_stops != 0)
+        sim_kind_say(out, size, "; at most %u initiator%s silent", p->silent_stops,
+                     plural(p->silent_stops));
+    if (p->retention != SIM_RETENTION_LASTS)
         sim_kind_say(out, size, "; retention ends");
 }
 

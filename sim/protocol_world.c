@@ -50,23 +50,50 @@ static bool a_timer_helps_somebody(const struct sim_world *w)
     return false;
 }
 
-/* An initiator that lost its last connection, or waits for one that did, is through. */
+/* An initiator that lost its last connection, or waits for one that did, is through; and so is one
+ * that was refused. */
 static bool is_stranded(const struct sim_world *w, uint32_t initiator)
 {
     const struct protocol_world *p = protocol_world_of(w);
     const struct protocol_initiator *it = protocol_initiator_of(w, initiator);
-    bool faults = (p->faults && p->faults->losses + p->faults->stops != 0) ||
-                  w->scenario->protocol.ticket_timeout;
-    return faults && kbtp_initiator_outstanding(it->library) == 0;
+    bool faults =
+        (p->faults && p->faults->losses + p->faults->stops + p->faults->silent_stops != 0) ||
+        w->scenario->protocol.ticket_timeout;
+    return (faults || it->refused) && kbtp_initiator_outstanding(it->library) == 0;
+}
+
+/* Does time go on: until a connection has answered, or another try is made? Then nothing is
+ * decided. */
+static bool time_runs(const struct sim_world *w)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    for (uint32_t i = 0; i < p->workers; i++) {
+        struct kbtp_worker_look look;
+        kbtp_worker_look(protocol_worker_of(w, i), &look);
+        if (look.probes != 0)
+            return true;
+    }
+    for (uint32_t i = 0; i < p->initiators; i++)
+        if (!w->agents[p->first_initiator + i].cpu->dead &&
+            kbtp_initiator_state(protocol_initiator_of(w, i)->library) == KBTP_INITIATOR_WAITING)
+            return true;
+    return false;
+}
+
+/* One that comes when another has stopped, or all have gone, need not come. */
+static bool is_uncalled(const struct sim_world *w, uint32_t initiator)
+{
+    const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
+    const struct protocol_initiator *it = protocol_initiator_of(w, initiator);
+    return s->restart && it->next == 0 && !protocol_has_stopped(w, s->session);
 }
 
 static bool initiator_is_busy(const struct sim_world *w, uint32_t initiator, char *why, size_t size)
 {
-    const struct protocol_world *p = protocol_world_of(w);
     const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
     const struct protocol_initiator *it = protocol_initiator_of(w, initiator);
     uint32_t outstanding = kbtp_initiator_outstanding(it->library);
-    if (p->faults && p->faults->stopped[initiator])
+    if (protocol_has_stopped(w, initiator) || is_uncalled(w, initiator))
         return false;
     if (outstanding == 0 &&
         ((it->next == s->program_count && !it->goodbye) || is_stranded(w, initiator)))
@@ -81,7 +108,7 @@ static bool initiator_is_busy(const struct sim_world *w, uint32_t initiator, cha
 static bool open_requests(struct sim_world *w, char *why, size_t size)
 {
     const struct sim_protocol_world *p = sim_protocol_of(w);
-    if (a_timer_helps_somebody(w))
+    if (time_runs(w) || a_timer_helps_somebody(w))
         return false;
     for (uint32_t i = 0; i < p->initiators; i++)
         if (initiator_is_busy(w, i, why, size))
@@ -162,8 +189,8 @@ static int target_memory(struct sim_world *w, struct kbtp_target_memory *memory)
 {
     const struct sim_scenario *s = w->scenario;
     const struct sim_protocol_part *part = &s->protocol;
-    uint32_t entries = part->handles * part->initiators_count;
-    size_t sessions = part->initiators_count * sizeof(struct kbtp_session);
+    uint32_t entries = part->handles * part->sessions_count;
+    size_t sessions = part->sessions_count * sizeof(struct kbtp_session);
     *memory = (struct kbtp_target_memory){
         .slots = (void *)sim_region_new(&w->arena, "ring slots", 16u * (size_t)s->slots, 0),
         .head = (void *)sim_region_new(&w->arena, "Head", 8, 0),
@@ -173,7 +200,7 @@ static int target_memory(struct sim_world *w, struct kbtp_target_memory *memory)
         .sessions = (void *)sim_region_new(&w->arena, "sessions", sessions, 0),
         .sessions_lock = (void *)sim_region_new(&w->arena, "sessions lock", 8, 0),
         .grants = sim_segment_new(&w->arena, "grants",
-                                  part->initiators_count * sizeof(struct kbtp_grant), SIM_CONST),
+                                  part->sessions_count * sizeof(struct kbtp_grant), SIM_CONST),
         .blocks = sim_region_new(&w->arena, "block pool", s->blocks * (size_t)s->block_size, 0),
     };
     return memory->slots && memory->head && memory->tail && memory->entries && memory->pins &&
@@ -214,7 +241,7 @@ static void fill_view(const struct sim_world *w, struct sim_protocol_world *p,
                    .tail = (char *)memory->tail}},
         .rings_count = 1,
         .table = (char *)memory->entries,
-        .entry_count = s->protocol.handles * s->protocol.initiators_count,
+        .entry_count = s->protocol.handles * s->protocol.sessions_count,
         .block_count = s->blocks,
         .first_block = s->first_block,
         .block_size = s->block_size,
@@ -224,6 +251,7 @@ static void fill_view(const struct sim_world *w, struct sim_protocol_world *p,
     };
     p->pins = (char *)memory->pins;
     p->blocks = memory->blocks;
+    p->sessions = s->protocol.sessions_count;
     p->handles = s->protocol.handles;
     p->credits = s->protocol.credits;
 }
@@ -238,7 +266,9 @@ static bool never_ends(const struct sim_protocol_part *part)
         if (s->program[s->program_count - 1].op == SIM_REQUEST_GOODBYE)
             return false;
     }
-    return part->losses == 0 && part->stops == 0 && !part->ticket_timeout;
+    return part->losses + part->stops + part->silent_stops == 0 &&
+           part->probes == SIM_PROBES_NONE && part->sessions_count == part->initiators_count &&
+           !part->ticket_timeout;
 }
 
 static bool asks_for_records(const struct sim_initiator *s)
@@ -299,7 +329,7 @@ static uint32_t connections_of(const struct sim_protocol_part *part, uint32_t wo
     uint32_t connections = 0;
     for (uint32_t i = 0; i < part->initiators_count; i++)
         if (goes_to(&part->initiators[i], worker))
-            connections += part->initiators[i].reconnects != 0 ? 2 : 1;
+            connections += PROTOCOL_LINKS(&part->initiators[i]);
     return connections != 0 ? connections : 1;
 }
 
@@ -310,6 +340,16 @@ static uint32_t most_connections(const struct sim_protocol_part *part)
         if (connections_of(part, i) > most)
             most = connections_of(part, i);
     return most;
+}
+
+/* Of a worker: of each session, then of each connection. */
+static uint32_t worker_timers(const struct sim_protocol_part *part, uint32_t connections)
+{
+    if (part->ticket_timeout)
+        return 2 * part->sessions_count + connections;
+    if (part->probes != SIM_PROBES_NONE)
+        return part->sessions_count + connections;
+    return part->retention != SIM_RETENTION_LASTS ? part->sessions_count : 0;
 }
 
 static int add_worker(struct sim_world *w, struct protocol_world *world, uint32_t worker,
@@ -332,9 +372,7 @@ static int attach_worker(struct sim_world *w, uint32_t worker, uint32_t rnic)
                                      .max_sge = 1,
                                      .reads = MAX_READS,
                                      .cqs = 1,
-                                     .timers = part->ticket_timeout   ? 2 * part->initiators_count
-                                               : part->retention_ends ? part->initiators_count
-                                                                      : 0,
+                                     .timers = worker_timers(part, most_connections(part)),
                                      .never_disconnects = never_ends(part)};
     return sim_rnic_attach(w, worker, rnic, &limits);
 }
@@ -362,9 +400,14 @@ static struct kbtp_initiator_config library_config(const struct sim_world *w, ui
                                            .patient = !part->initiators[initiator].gives_up,
                                            .unmasked =
                                                w->scenario->counters == SIM_COUNTERS_UNMASKED,
-                                           .unchecked = true,
-                                           .records = sim_protocol_of(w)->records[initiator]};
-    memset(config.initiator_id, (int)initiator + 1, sizeof config.initiator_id);
+                                           .records = sim_protocol_of(w)->records[initiator],
+                                           .retry_first_ns = 1,
+                                           .retry_longest_ns = 1,
+                                           .retries = part->initiators[initiator].retries,
+                                           .unchecked = true};
+    const struct sim_initiator *s = &part->initiators[initiator];
+    memset(config.initiator_id, (int)(s->stranger ? initiator : s->session) + 1,
+           sizeof config.initiator_id);
     return config;
 }
 
@@ -406,8 +449,10 @@ static int attach_initiator(struct sim_world *w, struct protocol_world *world, u
                                      .max_sge = 1,
                                      .reads = MAX_READS,
                                      .cqs = 1,
-                                     .links = PROTOCOL_LINKS(s->reconnects),
-                                     .timers = allocates_directly(s) ? 2 : 0,
+                                     .timers = allocates_directly(s) ? 3
+                                               : s->retries != 0     ? 1
+                                                                     : 0,
+                                     .links = PROTOCOL_LINKS(s),
                                      .isolated = !asks_for_records(s),
                                      .never_disconnects = never_ends(part)};
     uint32_t agent = world->view.first_initiator + initiator;
@@ -447,7 +492,7 @@ static int add_agents(struct sim_world *w, struct protocol_world *world,
 static int add_faults(struct sim_world *w, struct protocol_world *world)
 {
     const struct sim_protocol_part *part = &w->scenario->protocol;
-    if (part->losses == 0 && part->stops == 0)
+    if (part->losses + part->stops + part->silent_stops == 0)
         return 0;
     world->faults = sim_segment_new(&w->arena, "ghost faults", sizeof *world->faults, SIM_STATE);
     if (!world->faults || w->agents_count == SIM_MAX_AGENTS)
@@ -484,8 +529,9 @@ static struct kbtp_target_config target_config(const struct sim_scenario *s)
         .request_credits = part->credits,
         .max_connections = most_connections(part),
         .staging = 1,
-        .session_count = part->initiators_count,
-        .retention_ns = part->retention_ends ? 1 : 0,
+        .session_count = part->sessions_count,
+        .retention_ns = part->retention != SIM_RETENTION_LASTS ? 1 : 0,
+        .probe_ns = part->probes != SIM_PROBES_NONE ? 1 : 0,
         .ticket_timeout_ms = part->ticket_timeout ? 1 : 0,
         .ticket_looks = 1,
         .first_ticket = s->first_ticket,
@@ -495,6 +541,22 @@ static struct kbtp_target_config target_config(const struct sim_scenario *s)
         .features = features_of_all(part)};
 }
 
+/* Kept for an Initiator ID, unless a stranger is to get it in the end. */
+static struct kbtp_grant grant_of(const struct sim_protocol_part *part, uint32_t session)
+{
+    const struct sim_initiator *s = &part->initiators[session];
+    struct kbtp_grant grant = {.known = 1,
+                               .features = features_of(s),
+                               .trust_domain = (uint16_t)s->trust_domain,
+                               .quota = s->quota,
+                               .handle_count = part->handles};
+    for (uint32_t i = part->sessions_count; i < part->initiators_count; i++)
+        if (part->initiators[i].session == session && part->initiators[i].stranger)
+            grant.known = 0;
+    memset(grant.initiator_id, (int)session + 1, sizeof grant.initiator_id);
+    return grant;
+}
+
 static int start_target(struct sim_world *w, struct protocol_world *world,
                         const struct kbtp_target_memory *memory,
                         const struct kbtp_worker_memory *need)
@@ -502,15 +564,8 @@ static int start_target(struct sim_world *w, struct protocol_world *world,
     const struct sim_protocol_part *part = &w->scenario->protocol;
     struct kbtp_target_config config = target_config(w->scenario);
     struct mem direct = {.sim = NULL};
-    for (uint32_t i = 0; i < part->initiators_count; i++) {
-        memory->grants[i] =
-            (struct kbtp_grant){.known = 1,
-                                .features = features_of(&part->initiators[i]),
-                                .trust_domain = (uint16_t)part->initiators[i].trust_domain,
-                                .quota = part->initiators[i].quota,
-                                .handle_count = part->handles};
-        memset(memory->grants[i].initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
-    }
+    for (uint32_t i = 0; i < part->sessions_count; i++)
+        memory->grants[i] = grant_of(part, i);
     struct kbtp_cpu cpu = {&direct, &w->agents[0].rdma};
     int failed = kbtp_target_init(world->target, &cpu, &config, memory);
     for (uint32_t i = 0; i < part->workers_count && !failed; i++) {
@@ -613,7 +668,7 @@ static void add_checkers(struct sim_world *w)
         &sim_check_own_handles,     &sim_check_within_quota,         &sim_check_well_delivered,
         &sim_check_expected_status, &sim_check_nothing_lost,         &sim_check_initiator_accepts,
         &sim_check_cleared_first,   &sim_check_counters_agree,       &sim_check_record_after_data,
-        &sim_check_stag_revoked};
+        &sim_check_stag_revoked,    &sim_check_live_session_kept};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         w->checkers[w->checkers_count++] = all[i];
     _Static_assert(sizeof all / sizeof *all <= SIM_MAX_CHECKERS, "SIM_MAX_CHECKERS");
@@ -623,14 +678,17 @@ static void add_checkers(struct sim_world *w)
 
 #define MAX_CONNECT_ROUNDS 10000u
 
-/* The first step of an agent that is neither a fault nor a request of a program. */
+/* The first step of an agent that is neither a fault nor a request of a program. Who comes for a
+ * session of another one connects, and says no more. */
 static bool next_step(const struct sim_world *w, uint32_t agent, struct sim_step *step)
 {
     struct sim_step steps[SIM_MAX_STEPS];
     uint32_t count = w->agents[agent].ops->enabled(&w->agents[agent], steps);
     for (uint32_t i = 0; i < count; i++) {
         bool submits = steps[i].kind == SIM_STEP_CHOOSE && steps[i].arg >> 16 == CHOICE_SUBMIT;
-        if (submits || sim_step_is_environment(&steps[i]))
+        bool second = agent >= sim_protocol_of(w)->first_initiator + sim_protocol_of(w)->sessions &&
+                      steps[i].kind == SIM_STEP_CHOOSE && steps[i].arg >> 16 != CHOICE_CONNECT;
+        if (submits || second || sim_step_is_environment(&steps[i]))
             continue;
         *step = steps[i];
         return true;
@@ -641,7 +699,7 @@ static bool next_step(const struct sim_world *w, uint32_t agent, struct sim_step
 static bool all_ready(const struct sim_world *w)
 {
     const struct sim_protocol_world *p = sim_protocol_of(w);
-    for (uint32_t i = 0; i < p->initiators; i++)
+    for (uint32_t i = 0; i < p->sessions; i++)
         if (kbtp_initiator_state(protocol_initiator_of(w, i)->library) != KBTP_INITIATOR_READY)
             return false;
     return true;

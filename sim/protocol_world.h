@@ -52,6 +52,10 @@ enum sim_protocol_reach {
     PROTOCOL_REACH_GIVEN_UP,
     PROTOCOL_REACH_RECORD,
     PROTOCOL_REACH_INVALIDATED,
+    PROTOCOL_REACH_PROBE_ANSWERED,
+    PROTOCOL_REACH_PROBE_FAILED,
+    PROTOCOL_REACH_HELLO_REFUSED,
+    PROTOCOL_REACH_STOPPED,
     PROTOCOL_REACH_COUNT,
 };
 
@@ -75,7 +79,7 @@ struct sim_open_request {
 };
 #define SIM_NO_ENTRY UINT16_MAX
 
-/* By initiator. */
+/* By initiator; the last five only of those with a grant of their own, for all that have it. */
 struct sim_wire_ghost {
     uint32_t open_count;
     uint8_t next_request; /* of the program: what the next request sent is */
@@ -84,7 +88,8 @@ struct sim_wire_ghost {
     uint8_t bound;        /* entries of its range that are VALID */
     uint8_t link;         /* on which its session was begun last */
     uint8_t expired;      /* its retention has ended; it is not free again yet */
-    uint8_t zero[2];
+    uint8_t leaving;      /* GOODBYE was sent */
+    uint8_t zero;
     struct sim_open_request open[]; /* room for `credits` + 1 */
 };
 
@@ -108,6 +113,7 @@ struct sim_protocol_world {
     uint32_t first_tag[SIM_MAX_INITIATORS]; /* of its requests, less 1 */
     uint32_t initiators, workers;           /* agents: workers come first */
     uint32_t first_initiator;               /* agent */
+    uint32_t sessions;                      /* the first so many initiators have one of their own */
     uint32_t handles, credits;
 };
 
@@ -118,6 +124,8 @@ static inline struct sim_protocol_world *sim_protocol_of(const struct sim_world 
 
 /* The initiator whose agent this is, or SIM_NOBODY. */
 uint32_t sim_protocol_initiator(const struct sim_world *w, uint32_t agent);
+/* Whose grant an initiator has. */
+uint32_t sim_protocol_session(const struct sim_world *w, uint32_t initiator);
 /* In whose range an entry is. */
 static inline uint32_t sim_protocol_owner(const struct sim_protocol_world *p, uint32_t entry)
 {
@@ -176,8 +184,9 @@ bool sim_protocol_header(const struct sim_world *w, const struct sim_message *me
 
 /* Told to checkers (value: the tag of the request; see struct sim_told). */
 enum sim_protocol_event {
-    PROTOCOL_OUTCOME = 1, /* an initiator is told the outcome of a request */
-    PROTOCOL_COMPLETED,   /* a worker sends the completion of one */
+    PROTOCOL_OUTCOME = 1,  /* an initiator is told the outcome of a request */
+    PROTOCOL_COMPLETED,    /* a worker sends the completion of one */
+    PROTOCOL_SESSION_ENDS, /* value: whose, the initiator with a grant of its own */
 };
 /* What the event is about; valid during the event. */
 struct sim_told {

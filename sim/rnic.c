@@ -335,6 +335,15 @@ void rnic_free_all(struct sim_world *w)
     w->rnics = NULL;
 }
 
+bool sim_rnic_has_news(const struct sim_world *w, uint32_t cpu_agent)
+{
+    const struct sim_handle *h = w->agents[cpu_agent].handle;
+    for (uint32_t i = 0; i < h->limits.cqs; i++)
+        if (h->cqs[i].state && h->cqs[i].state->count != 0)
+            return true;
+    return h->port->events != 0;
+}
+
 /* ---- links ------------------------------------------------------------------------------- */
 
 uint32_t sim_rnic_links(const struct sim_world *w)
@@ -422,28 +431,41 @@ bool sim_rnic_cut(struct sim_world *w, uint32_t link)
 
 void sim_rnic_host_dies(struct sim_world *w, uint32_t cpu_agent)
 {
-    rnic_host_dies(w->agents[cpu_agent].handle);
+    rnic_host_dies(w->agents[cpu_agent].handle, false);
 }
 
-void rnic_host_dies(struct sim_handle *h)
+void sim_rnic_host_falls_silent(struct sim_world *w, uint32_t cpu_agent)
+{
+    rnic_host_dies(w->agents[cpu_agent].handle, true);
+}
+
+static void end_dies(struct end *end, bool silently)
+{
+    struct sim_handle *h = end->handle;
+    struct sim_world *w = h->w;
+    rnic_look(w, h->rnic->segment);
+    if (h->rnic->host->atomic == end->index + 1) {
+        rnic_touch(w, h->rnic->segment);
+        h->rnic->host->atomic = 0;
+    }
+    if (silently) {
+        rnic_falls_silent(end);
+        return;
+    }
+    sim_rnic_cut(w, end->state->link - 1);
+    struct end *peer = rnic_peer(end);
+    if (peer)
+        rnic_stir(peer);
+    rnic_release(end);
+}
+
+void rnic_host_dies(struct sim_handle *h, bool silently)
 {
     struct sim_world *w = h->w;
     rnic_touch(w, h->port_segment);
-    for (uint32_t i = 0; i < ends_wanted(&h->limits); i++) {
-        struct end *end = &h->ends[i];
-        if (end->state->state == END_FREE)
-            continue;
-        sim_rnic_cut(w, end->state->link - 1);
-        struct end *peer = rnic_peer(end);
-        if (peer)
-            rnic_stir(peer);
-        rnic_look(w, h->rnic->segment);
-        if (h->rnic->host->atomic == end->index + 1) {
-            rnic_touch(w, h->rnic->segment);
-            h->rnic->host->atomic = 0;
-        }
-        rnic_release(end);
-    }
+    for (uint32_t i = 0; i < ends_wanted(&h->limits); i++)
+        if (h->ends[i].state->state != END_FREE)
+            end_dies(&h->ends[i], silently);
     for (uint32_t i = 0; i < h->limits.cqs; i++) {
         if (!h->cqs[i].state)
             continue;

@@ -133,6 +133,16 @@ bool sim_rnic_cut(struct sim_world *w, uint32_t link);
  * is forgotten. See also sim_cpu_kill().
  */
 void sim_rnic_host_dies(struct sim_world *w, uint32_t cpu_agent);
+/*
+ * The same, as when the power fails: its peers are told nothing. What they send is not answered, so
+ * that a sender, and only a sender, finds out: at any time it gives up (a step), its oldest work
+ * request without an answer completes with LOST, and the connection ends. Connections that are yet
+ * to be made, or end already, are cut.
+ */
+void sim_rnic_host_falls_silent(struct sim_world *w, uint32_t cpu_agent);
+
+/* Would a poll of this CPU's completion queues or events find anything? */
+bool sim_rnic_has_news(const struct sim_world *w, uint32_t cpu_agent);
 
 /* ---- for checkers, traces and timed runs ------------------------------------------------ */
 

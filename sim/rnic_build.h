@@ -21,7 +21,7 @@ struct sim_rnic *rnic_new(struct sim_world *w, const struct sim_rnic_config *con
                           bool immediate);
 struct sim_handle *rnic_handle_new(struct sim_rnic *rnic, const struct sim_rnic_limits *limits);
 void rnic_free_all(struct sim_world *w);
-void rnic_host_dies(struct sim_handle *h);
+void rnic_host_dies(struct sim_handle *h, bool silently);
 
 extern const struct sim_agent_ops rnic_agent_ops;
 extern const struct rdma_ops rnic_agent_rdma_ops;

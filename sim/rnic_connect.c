@@ -280,13 +280,19 @@ static void negotiate(struct rnic_end *a, struct rnic_end *b)
         b->reads_out = a->reads_in;
 }
 
+/* Something has arrived, before the word that the peer is ready: so it was, whatever came after. */
+static bool has_heard(const struct end *end)
+{
+    return end->state->taken != 0 || end->state->heard;
+}
+
 void rnic_do_connect(struct end *end)
 {
     struct link *link = rnic_link_of(end);
     rnic_touch(end->handle->w, link->segment);
     rnic_observe(end, (struct sim_access){.kind = SIM_CONNECT});
     if (end->state->state == END_ACCEPTED) {
-        if (link->state->ending == LINK_LIVES) {
+        if (link->state->ending == LINK_LIVES || has_heard(end)) {
             rnic_established(end, 0);
         } else {
             put_private(end, NULL, 0);

@@ -140,6 +140,85 @@ void rnic_do_notice(struct end *end)
     rnic_stir(end);
 }
 
+/* ---- a peer that answers no more --------------------------------------------------------- */
+
+/* Without an answer to it the sender tries again, and at last gives up. InfiniBand: whoever asked
+ * for a response has to ask for it again. */
+static bool wants_answer(const struct end *end, bool response)
+{
+    return !response || end->handle->rnic->config.ordering != SIM_ORDERING_INFINIBAND;
+}
+
+void rnic_sent_to(const struct end *end, bool response)
+{
+    struct link *link = rnic_link_of(end);
+    struct rnic_link_side *other = &link->state->sides[1 - end->state->side];
+    if (!other->silent || other->owes || !wants_answer(end, response))
+        return;
+    rnic_touch(end->handle->w, link->segment);
+    other->owes = 1;
+}
+
+/* Of what the peer has sent something has not arrived, or was not answered. */
+static bool owes_an_answer(const struct end *end, const struct end *peer)
+{
+    const struct sim_world *w = end->handle->w;
+    struct rnic_wire *wire = rnic_link_of(end)->wires[peer->state->side].state;
+    for (uint32_t i = 0; i < wire->packets; i++)
+        if (wants_answer(peer, rnic_packet(w, wire, i)->type == PACKET_RESPONSE))
+            return true;
+    for (uint32_t i = peer->state->completed; i < peer->state->launched; i++)
+        if (rnic_wqe(peer, i)->state == WQE_WAITING)
+            return true;
+    return false;
+}
+
+/* What it has sent may still arrive. */
+void rnic_falls_silent(struct end *end)
+{
+    struct sim_world *w = end->handle->w;
+    struct link *link = rnic_link_of(end);
+    uint32_t side = end->state->side, number = end->state->link - 1;
+    struct end *peer = rnic_peer(end);
+    bool quiet = link->state->state == LINK_ESTABLISHED && link->state->ending == LINK_LIVES &&
+                 peer && peer->state->state == END_ESTABLISHED;
+    if (!quiet) {
+        sim_rnic_cut(w, number); /* there is somebody who waits for it to be made, or to end */
+        rnic_release(end);
+        return;
+    }
+    rnic_touch(w, link->segment);
+    bool owes = owes_an_answer(end, peer);
+    rnic_touch(w, link->wires[1 - side].segment);
+    memset(link->wires[1 - side].state, 0, link->wires[1 - side].segment->size);
+    rnic_release(end);
+    link->state->sides[side].silent = 1;
+    link->state->sides[side].owes = owes;
+    rnic_stir(peer);
+}
+
+bool rnic_can_give_up(const struct end *end)
+{
+    const struct rnic_end *e = end->state;
+    if (e->state != END_ESTABLISHED || e->noticed)
+        return false;
+    const struct link *link = rnic_link_of(end);
+    rnic_look(end->handle->w, link->segment);
+    return link->state->ending == LINK_LIVES && link->state->sides[1 - e->side].owes;
+}
+
+void rnic_do_give_up(struct end *end)
+{
+    const struct rnic_end *e = end->state;
+    rnic_observe(end, (struct sim_access){.kind = SIM_GIVE_UP});
+    rnic_fail(end, -ETIMEDOUT);
+    for (uint32_t i = e->completed; i < e->launched; i++)
+        if (rnic_wqe(end, i)->state == WQE_WAITING) {
+            rnic_fail_wqe(end, i, RDMA_LOST);
+            return;
+        }
+}
+
 /* ---- flush ------------------------------------------------------------------------------- */
 
 /* Nobody is told: whoever asks for the state of the queue finds out. */

@@ -164,7 +164,8 @@ struct rnic_link_side {
     uint32_t conn;
     uint8_t stopped; /* as its end */
     uint8_t refuses; /* an error here: nothing more is placed */
-    uint16_t reserved;
+    uint8_t silent;  /* the host here is dead, and the other one does not know */
+    uint8_t owes;    /* that: an answer to what was sent here */
 };
 
 struct rnic_link {
@@ -625,6 +626,13 @@ void rnic_do_flush(struct end *end);
 void rnic_fail(struct end *end, int error);
 /* Raises DRAINED when it is time. */
 void rnic_look_drained(struct end *end);
+/* The host of this end dies without a word. */
+void rnic_falls_silent(struct end *end);
+/* Something is sent to a peer that may be dead. */
+void rnic_sent_to(const struct end *end, bool response);
+/* Nobody answers what was sent: that has been tried often enough. */
+bool rnic_can_give_up(const struct end *end);
+void rnic_do_give_up(struct end *end);
 /* The end is forgotten; the link too when it was the last one. */
 void rnic_release(struct end *end);
 

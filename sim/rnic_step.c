@@ -84,6 +84,7 @@ void rnic_send(struct end *end, struct rnic_packet *packet)
                                           .octets = packet->length,
                                           .response = packet->type == PACKET_RESPONSE});
     rnic_tell(end, packet, false, RDMA_OK, 0);
+    rnic_sent_to(end, packet->type == PACKET_RESPONSE);
     if (!is_heard(end))
         return;
     rnic_touch(w, link->wires[end->state->side].segment);
@@ -310,6 +311,8 @@ static void offer_steps(struct offer *o)
         offer(o, SIM_STEP_FLUSH, 0);
     if (rnic_can_snapshot(end))
         offer(o, SIM_STEP_SNAPSHOT, 0);
+    if (rnic_can_give_up(end))
+        offer(o, SIM_STEP_GIVE_UP, 0);
     if ((end->state->state != END_ESTABLISHED && end->state->state != END_ACCEPTED) ||
         end->state->stopped)
         return;
@@ -389,6 +392,8 @@ static void rnic_run(struct sim_agent *agent, const struct sim_step *step)
         break;
     case SIM_STEP_SNAPSHOT:
         rnic_do_snapshot(end);
+    case SIM_STEP_GIVE_UP:
+        rnic_do_give_up(end);
         break;
     default:
         assert(false && "a step this agent has not");
@@ -411,7 +416,7 @@ static enum sim_cost rnic_cost(const struct sim_agent *agent, const struct sim_s
         [SIM_STEP_ATOMIC] = SIM_COST_ATOMIC,      [SIM_STEP_REPLY] = SIM_COST_PACKET,
         [SIM_STEP_COMPLETE] = SIM_COST_CQE,       [SIM_STEP_CONNECT] = SIM_COST_CONTROL,
         [SIM_STEP_NOTICE] = SIM_COST_CONTROL,     [SIM_STEP_FLUSH] = SIM_COST_CQE,
-        [SIM_STEP_SNAPSHOT] = SIM_COST_WQE_FETCH,
+        [SIM_STEP_SNAPSHOT] = SIM_COST_WQE_FETCH, [SIM_STEP_GIVE_UP] = SIM_COST_CONTROL,
     };
     (void)agent;
     return (enum sim_cost)costs[step->kind];

@@ -73,6 +73,7 @@ struct sim_ring_part {
 #define SIM_MAX_CONNECTIONS (SIM_MAX_RECONNECTS + 1u) /* of one initiator, one after the other */
 #define SIM_MAX_LOSSES 4u
 #define SIM_MAX_STOPS 2u
+#define SIM_MAX_RETRIES 4u
 #define SIM_MIN_BLOCK_OCTETS 8u
 #define SIM_MAX_BLOCK_OCTETS 4096u
 #define SIM_MAX_INLINE_OCTETS 4096u
@@ -95,6 +96,20 @@ enum sim_request_generation {
     SIM_GENERATION_ANY,     /* 0 */
     SIM_GENERATION_CURRENT, /* of this initiator's last completion for the handle */
     SIM_GENERATION_STALE,   /* one that is wrong */
+};
+
+/* When a session without a connection is released. */
+enum sim_retention {
+    SIM_RETENTION_LASTS, /* never */
+    SIM_RETENTION_ENDS,  /* at any time */
+    SIM_RETENTION_LATE,  /* when its initiator will not come back */
+};
+
+/* Does a target ask the connection of a session for which another HELLO comes? */
+enum sim_probes {
+    SIM_PROBES_NONE,
+    SIM_PROBES_TIMELY, /* an initiator that lives answers in time */
+    SIM_PROBES_LATE,   /* or it may not */
 };
 
 #define SIM_NOBODY UINT32_MAX /* in place of an initiator's index */
@@ -139,24 +154,33 @@ struct sim_initiator {
     uint32_t reconnects;    /* 0 to SIM_MAX_RECONNECTS */
     uint32_t trust_domain;  /* 0 to 65535 */
     bool gives_up;          /* with ticket_timeout: its direct allocations, at any time */
+    uint32_t retries;       /* by its library: 0 to SIM_MAX_RETRIES */
+    uint32_t session;       /* whose grant it has: its own index, or that of an earlier initiator */
+    bool stranger;          /* of another Initiator ID than that one, and comes last */
+    bool restart;           /* of the same host: comes when that one has stopped */
+    bool spared;            /* by losses and stops; else */
+    uint32_t spared_until;  /* so many of its requests have begun */
     struct sim_request *program;
     unsigned program_count; /* 1 to SIM_MAX_REQUESTS */
 };
 
 struct sim_protocol_part {
-    uint32_t handles;    /* of each session: 1 to SIM_MAX_HANDLES */
-    uint32_t credits;    /* Request Credits: 1 to SIM_MAX_CREDITS */
-    uint32_t max_inline; /* octets: 0 to SIM_MAX_INLINE_OCTETS */
-    uint32_t losses;     /* connections that may be lost: 0 to SIM_MAX_LOSSES */
-    uint32_t stops;      /* initiators that may stop for good: 0 to SIM_MAX_STOPS */
-    bool connected;      /* all sessions are there at the start */
-    bool retention_ends; /* a session without a connection may be released at any time */
-    bool
-        ticket_timeout; /* a ticket that is not bound may be abandoned, and given up, at any time */
+    uint32_t handles;      /* of each session: 1 to SIM_MAX_HANDLES */
+    uint32_t credits;      /* Request Credits: 1 to SIM_MAX_CREDITS */
+    uint32_t max_inline;   /* octets: 0 to SIM_MAX_INLINE_OCTETS */
+    uint32_t losses;       /* connections that may be lost: 0 to SIM_MAX_LOSSES */
+    uint32_t stops;        /* initiators that may stop for good: 0 to SIM_MAX_STOPS */
+    uint32_t silent_stops; /* the same, and their peers are told nothing */
+    bool connected;        /* all sessions are there at the start */
+    enum sim_retention retention;
+    enum sim_probes probes;
+    /* A ticket that is not bound may be abandoned, and given up, at any time. */
+    bool ticket_timeout;
     struct sim_worker *workers;
     unsigned workers_count; /* 1 to SIM_MAX_WORKERS */
     struct sim_initiator *initiators;
     unsigned initiators_count; /* 1 to SIM_MAX_INITIATORS */
+    unsigned sessions_count;   /* the first so many of them have a grant of their own */
 };
 
 /* ---- every kind -------------------------------------------------------------------------- */

@@ -30,14 +30,17 @@ static bool read_numbers(const struct sim_text *text, const struct sim_raw_scena
 {
     struct sim_protocol_part *p = &s->protocol;
     p->connected = sim_choice(raw->connected, true);
-    p->retention_ends = sim_choice(raw->retention_ends, false);
+    p->retention = (enum sim_retention)sim_choice(raw->retention_ends, SIM_RETENTION_LASTS);
+    p->probes = (enum sim_probes)sim_choice(raw->probes, SIM_PROBES_NONE);
     p->ticket_timeout = sim_choice(raw->ticket_timeout, false);
     return sim_read_number(text, "handles", raw->handles, 0, 1, SIM_MAX_HANDLES, &p->handles) &&
            sim_read_number(text, "credits", raw->credits, 2, 1, SIM_MAX_CREDITS, &p->credits) &&
            sim_read_number(text, "max_inline", raw->max_inline, (uint32_t)s->block_size, 0,
                            SIM_MAX_INLINE_OCTETS, &p->max_inline) &&
            sim_read_number(text, "losses", raw->losses, 0, 0, SIM_MAX_LOSSES, &p->losses) &&
-           sim_read_number(text, "stops", raw->stops, 0, 0, SIM_MAX_STOPS, &p->stops);
+           sim_read_number(text, "stops", raw->stops, 0, 0, SIM_MAX_STOPS, &p->stops) &&
+           sim_read_number(text, "silent_stops", raw->silent_stops, 0, 0, SIM_MAX_STOPS,
+                           &p->silent_stops);
 }
 
 /* ---- agents ------------------------------------------------------------------------------ */
@@ -101,6 +104,57 @@ static bool read_connections(const struct sim_text *text, const struct sim_proto
     return true;
 }
 
+/* An earlier initiator that has a grant of its own, or SIM_NOBODY. */
+static uint32_t find_session(const struct sim_protocol_part *p, const char *name, unsigned index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (p->initiators[i].session == i && strcmp(p->initiators[i].name, name) == 0)
+            return i;
+    return SIM_NOBODY;
+}
+
+/* Whose grant it has. Those with one of their own come first. */
+static bool read_session(const struct sim_text *text, struct sim_protocol_part *p,
+                         const struct sim_raw_initiator *from, unsigned index,
+                         struct sim_initiator *to)
+{
+    const struct {
+        const char *key, *name;
+    } keys[] = {
+        {"same_id", from->same_id}, {"restart_of", from->restart_of}, {"follows", from->follows}};
+    const char *key = NULL, *name = NULL;
+    for (unsigned i = 0; i < 3; i++) {
+        if (keys[i].name == NULL)
+            continue;
+        if (name != NULL)
+            return sim_complain(text, sim_entry_path("initiators", index, keys[i].key).text,
+                                "an initiator has one of same_id, restart_of and follows, remove "
+                                "it or %s",
+                                key);
+        key = keys[i].key;
+        name = keys[i].name;
+    }
+    to->session = index;
+    to->stranger = from->follows != NULL;
+    to->restart = from->restart_of != NULL;
+    if (name == NULL) {
+        p->sessions_count = index + 1;
+        if (index != 0 && p->initiators[index - 1].session != index - 1)
+            return sim_complain(text, sim_entry_path("initiators", index, "name").text,
+                                "has a grant of its own, list it before those that have not");
+        return true;
+    }
+    to->session = find_session(p, name, index);
+    if (to->session == SIM_NOBODY)
+        return sim_complain(text, sim_entry_path("initiators", index, key).text,
+                            "%s is not an earlier initiator with a grant of its own, name one",
+                            sim_quoted(name).text);
+    if (to->quota != 0)
+        return sim_complain(text, sim_entry_path("initiators", index, "quota").text,
+                            "its quota is that of %s, write 0", name);
+    return true;
+}
+
 static bool read_initiator(const struct sim_text *text, struct sim_scenario *s,
                            const struct sim_raw_initiator *from, unsigned index)
 {
@@ -114,9 +168,15 @@ static bool read_initiator(const struct sim_text *text, struct sim_scenario *s,
                          from->reconnects, 0, 0, SIM_MAX_RECONNECTS, &to->reconnects) ||
         !sim_read_number(text, sim_entry_path("initiators", index, "trust_domain").text,
                          from->trust_domain, 0, 0, UINT16_MAX, &to->trust_domain) ||
+        !sim_read_number(text, sim_entry_path("initiators", index, "retries").text, from->retries,
+                         0, 0, SIM_MAX_RETRIES, &to->retries) ||
+        !sim_read_number(text, sim_entry_path("initiators", index, "spared_until").text,
+                         from->spared_until, 0, 0, from->program_count, &to->spared_until) ||
+        !read_session(text, p, from, index, to) ||
         !sim_read_number(text, sim_entry_path("initiators", index, "depth").text, from->depth, 1, 1,
                          SIM_MAX_CREDITS, &to->depth))
         return false;
+    to->spared = to->stranger || sim_choice(from->spared, false);
     if (to->depth > p->credits)
         return sim_complain(text, sim_entry_path("initiators", index, "depth").text,
                             "%u requests at once are more than the credits (%u), lower depth or "

@@ -124,9 +124,11 @@ static bool read_handle(const struct reader *r)
         return true;
     request->owner = find_initiator(p, raw, &number);
     if (strchr(raw, '.') == NULL)
-        request->owner = r->initiator;
+        request->owner = p->initiators[r->initiator].session;
     else if (request->owner == SIM_NOBODY)
         return complain_of_initiator(r, "handle", raw);
+    else
+        request->owner = p->initiators[request->owner].session;
     uint64_t handle;
     if (!sim_is_number(number, &handle) || handle >= p->handles)
         return complain(r, "handle",

@@ -30,6 +30,10 @@ static const cyaml_strval_t counter_forms[] = {{"masked", SIM_COUNTERS_MASKED},
 static const cyaml_strval_t completions[] = {{"deferred", SIM_FREE_COMPLETES_DEFERRED},
                                              {"written", SIM_FREE_COMPLETES_WRITTEN}};
 static const cyaml_strval_t booleans[] = {{"false", false}, {"true", true}};
+static const cyaml_strval_t retentions[] = {
+    {"false", SIM_RETENTION_LASTS}, {"true", SIM_RETENTION_ENDS}, {"late", SIM_RETENTION_LATE}};
+static const cyaml_strval_t probes[] = {
+    {"none", SIM_PROBES_NONE}, {"timely", SIM_PROBES_TIMELY}, {"late", SIM_PROBES_LATE}};
 /* By their values. */
 static const cyaml_strval_t ops[] = {{"load", SIM_REQUEST_LOAD},
                                      {"store", SIM_REQUEST_STORE},
@@ -138,6 +142,12 @@ static const cyaml_schema_field_t initiator_fields[] = {
     STRING(sim_raw_initiator, reconnects, OPTIONAL),
     STRING(sim_raw_initiator, trust_domain, OPTIONAL),
     CHOICE(sim_raw_initiator, gives_up, booleans),
+    STRING(sim_raw_initiator, retries, OPTIONAL),
+    STRING(sim_raw_initiator, same_id, OPTIONAL),
+    STRING(sim_raw_initiator, restart_of, OPTIONAL),
+    STRING(sim_raw_initiator, follows, OPTIONAL),
+    CHOICE(sim_raw_initiator, spared, booleans),
+    STRING(sim_raw_initiator, spared_until, OPTIONAL),
     LIST(sim_raw_initiator, program, REQUIRED, &request_schema, 1, SIM_MAX_REQUESTS),
     CYAML_FIELD_END,
 };
@@ -154,8 +164,10 @@ static const cyaml_schema_field_t protocol_fields[] = {
     LIST(sim_raw_scenario, initiators, REQUIRED, &initiator_schema, 1, SIM_MAX_INITIATORS),
     STRING(sim_raw_scenario, losses, OPTIONAL),
     STRING(sim_raw_scenario, stops, OPTIONAL),
+    STRING(sim_raw_scenario, silent_stops, OPTIONAL),
     CHOICE(sim_raw_scenario, connected, booleans),
-    CHOICE(sim_raw_scenario, retention_ends, booleans),
+    CHOICE(sim_raw_scenario, retention_ends, retentions),
+    CHOICE(sim_raw_scenario, probes, probes),
     CHOICE(sim_raw_scenario, ticket_timeout, booleans),
     LAST_FIELDS,
 };

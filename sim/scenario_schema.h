@@ -51,6 +51,12 @@ struct sim_raw_initiator {
     char *reconnects;
     char *trust_domain;
     int *gives_up;
+    char *retries;
+    char *same_id;
+    char *restart_of;
+    char *follows;
+    int *spared;
+    char *spared_until;
     struct sim_raw_request *program;
     unsigned program_count;
 };
@@ -88,8 +94,10 @@ struct sim_raw_scenario {
     char *max_inline;
     char *losses;
     char *stops;
+    char *silent_stops;
     int *connected;
-    int *retention_ends;
+    int *retention_ends; /* enum sim_retention */
+    int *probes;         /* enum sim_probes */
     int *ticket_timeout;
     struct sim_raw_named *workers;
     unsigned workers_count;

@@ -49,6 +49,8 @@ static const struct {
     [SIM_STEP_NOTICE] = {"notice", {QUEUE}},
     [SIM_STEP_FLUSH] = {"flush", {QUEUE}},
     [SIM_STEP_SNAPSHOT] = {"snapshot", {QUEUE}},
+    [SIM_STEP_GIVE_UP] = {"give-up", {QUEUE}},
+    [SIM_STEP_SILENCE] = {"silences", {QUEUE}},
 };
 
 void sim_step_print(const struct sim_world *w, const struct sim_step *step, char *out, size_t size)
@@ -68,9 +70,9 @@ void sim_step_print(const struct sim_world *w, const struct sim_step *step, char
 static bool has_kind(const struct sim_agent *agent, unsigned kind)
 {
     if (agent->rnic)
-        return kind >= SIM_STEP_FETCH;
+        return kind >= SIM_STEP_FETCH && kind <= SIM_STEP_GIVE_UP;
     if (!agent->cpu)
-        return kind == SIM_STEP_FAULT || kind == SIM_STEP_CUT;
+        return kind == SIM_STEP_FAULT || kind == SIM_STEP_CUT || kind == SIM_STEP_SILENCE;
     return kind <= SIM_STEP_DRAIN || kind == SIM_STEP_EXPIRE;
 }
 

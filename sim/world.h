@@ -51,6 +51,9 @@ enum sim_step_kind {
     SIM_STEP_NOTICE,   /* the end notices that the connection ends: DISCONNECTED */
     SIM_STEP_FLUSH,    /* its engine stops, and what is posted completes FLUSHED */
     SIM_STEP_SNAPSHOT, /* copies the next enabled work request of a chain queue from its memory */
+    SIM_STEP_GIVE_UP,  /* it has tried often enough to send: nobody answers */
+
+    SIM_STEP_SILENCE, /* of the environment: agent `queue` dies, and its peers are told nothing */
     SIM_STEP_KINDS,
 };
 
@@ -67,7 +70,7 @@ struct sim_step {
 static inline bool sim_step_is_environment(const struct sim_step *step)
 {
     return step->kind == SIM_STEP_FAULT || step->kind == SIM_STEP_CUT ||
-           step->kind == SIM_STEP_EXPIRE;
+           step->kind == SIM_STEP_SILENCE || step->kind == SIM_STEP_EXPIRE;
 }
 
 /* What a step costs in a timed run: a class; the cost model says how much. */
@@ -118,6 +121,7 @@ enum sim_access_kind {
     SIM_EXPIRE,   /* [value: timer] */
     SIM_CUT,      /* [value: link] */
     SIM_SNAPSHOT, /* [at, octets; value: its number] */
+    SIM_GIVE_UP,
 };
 
 /* SIM_CALL */

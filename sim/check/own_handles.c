@@ -4,16 +4,18 @@
 #include "sim/protocol_world.h"
 
 /* Has the owner of the entry asked for this change, or stayed away for too long? */
-static bool is_asked_for(const struct sim_protocol_world *p, uint32_t number, uint8_t opcode)
+static bool is_asked_for(const struct sim_world *w, uint32_t number, uint8_t opcode)
 {
-    const struct sim_wire_ghost *ghost = p->wire[sim_protocol_owner(p, number)];
-    if ((ghost->releasing || ghost->expired) && opcode == KBTP_OP_FREE)
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    uint32_t owner = sim_protocol_owner(p, number);
+    if ((p->wire[owner]->releasing || p->wire[owner]->expired) && opcode == KBTP_OP_FREE)
         return true;
-    for (uint32_t i = 0; i < ghost->open_count; i++)
-        if (ghost->open[i].entry == number &&
-            (ghost->open[i].opcode == opcode ||
-             (opcode == KBTP_OP_ALLOC_STORE && ghost->open[i].opcode == KBTP_OP_BIND)))
-            return true;
+    for (uint32_t i = 0; i < p->initiators; i++)
+        for (uint32_t j = 0; j < p->wire[i]->open_count; j++)
+            if (sim_protocol_session(w, i) == owner && p->wire[i]->open[j].entry == number &&
+                (p->wire[i]->open[j].opcode == opcode ||
+                 (opcode == KBTP_OP_ALLOC_STORE && p->wire[i]->open[j].opcode == KBTP_OP_BIND)))
+                return true;
     return false;
 }
 
@@ -26,7 +28,7 @@ static void wrote(struct sim_world *w, const struct sim_write *write)
     uint32_t number = (uint32_t)(entry - p->ring.table) / 16;
     bool was = sim_ring_entry_is_valid(write->old), is = sim_ring_entry_is_valid(entry);
     uint8_t opcode = is && !was ? KBTP_OP_ALLOC_STORE : was && !is ? KBTP_OP_FREE : KBTP_OP_STORE;
-    if (!is_asked_for(p, number, opcode))
+    if (!is_asked_for(w, number, opcode))
         sim_violate(w, sim_check_own_handles.property,
                     "%s changes entry %u, of %s, who has not asked for it",
                     w->agents[write->agent].name, number,
@@ -41,8 +43,8 @@ static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t 
     if (event != PROTOCOL_COMPLETED || !told->open || told->header->status != KBTP_STATUS_OK)
         return;
     bool own = told->open->entry != SIM_NO_ENTRY &&
-               (told->open->opcode == KBTP_OP_LOAD ||
-                sim_protocol_owner(p, told->open->entry) == told->initiator);
+               (told->open->opcode == KBTP_OP_LOAD || sim_protocol_owner(p, told->open->entry) ==
+                                                          sim_protocol_session(w, told->initiator));
     if (!own)
         sim_violate(w, sim_check_own_handles.property,
                     "%s answers %s with OK for a handle outside its range", w->agents[agent].name,

@@ -26,22 +26,23 @@ static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t 
     (void)tag;
     if (event != PROTOCOL_COMPLETED || told->header->status != KBTP_STATUS_NO_SPACE)
         return;
-    if (sim_protocol_may_time_out(w, told->initiator))
+    uint32_t session = sim_protocol_session(w, told->initiator);
+    if (sim_protocol_may_time_out(w, session))
         return; /* a ticket may have been reclaimed since that was found */
-    const struct sim_initiator *s = &w->scenario->protocol.initiators[told->initiator];
-    uint32_t taken = sim_protocol_tickets(w, told->initiator).unbound;
-    if (p->wire[told->initiator]->bound + taken < s->quota)
+    const struct sim_initiator *s = &w->scenario->protocol.initiators[session];
+    uint32_t taken = sim_protocol_tickets(w, session).unbound;
+    if (p->wire[session]->bound + taken < s->quota)
         sim_violate(w, sim_check_within_quota.property,
                     "%s tells %s NO_SPACE, though of its quota, %u, only %u %s bound",
-                    w->agents[agent].name, s->name, s->quota, p->wire[told->initiator]->bound,
-                    p->wire[told->initiator]->bound == 1 ? "is" : "are");
+                    w->agents[agent].name, s->name, s->quota, p->wire[session]->bound,
+                    p->wire[session]->bound == 1 ? "is" : "are");
 }
 
 /* At rest no ticket is taken: usage is what is bound. */
 static void quiescent(struct sim_world *w)
 {
     const struct sim_protocol_world *p = sim_protocol_of(w);
-    for (uint32_t i = 0; i < p->initiators; i++) {
+    for (uint32_t i = 0; i < p->sessions; i++) {
         uint32_t usage;
         if (sim_protocol_usage(w, i, &usage) && usage != p->wire[i]->bound)
             sim_violate(w, sim_check_within_quota.property,

@@ -132,6 +132,7 @@ struct kbtp_worker_look look_at_workers(void)
         sum.locked += look.locked;
         sum.hellos += look.hellos;
         sum.loads += look.loads;
+        sum.probes += look.probes;
     }
     return sum;
 }

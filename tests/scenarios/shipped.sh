@@ -12,7 +12,7 @@ while IFS= read -r scenario; do
     case $scenario in
     *-crash.yaml) wanted="violation stuck" ;;
     */three-loads-one-free.yaml | */load-against-free.yaml | */store-by-read-loss.yaml | \
-        */ticket-without-block.yaml)
+        */ticket-without-block.yaml | */second-host.yaml)
         bounds=${slow:---max-states 2000000}
         ;;
     esac

@@ -220,6 +220,27 @@ static void host_dies(void)
     pair_ends(b, -ECONNRESET, 2);
 }
 
+/* Its peer is told nothing, until it sends something and is not answered. */
+static void host_falls_silent(void)
+{
+    if (pair.mode == PAIR_DEVICE)
+        return;
+    sim_rnic_host_falls_silent(pair.world, 0);
+    sim_rnic_run(pair.world);
+    CU_ASSERT(pair_no_event(b) && pair_no_wc(b));
+    CU_ASSERT(sim_rnic_link(pair.world, 0).exists);
+    CU_ASSERT_FALSE(sim_rnic_link(pair.world, 0).established);
+    CU_ASSERT_FALSE(sim_rnic_link(pair.world, 0).ending);
+    struct rdma_wr wr = {.wr_id = 3, .op = RDMA_WRITE, .flags = RDMA_SIGNALED};
+    CU_ASSERT_EQUAL(pair_post(b, &wr, 0, 0), 0);
+    /* RFC 5040 5.5: a Write is complete when it has left; then it is the connection that fails. */
+    struct rdma_wc wc = pair_wc(b);
+    CU_ASSERT_EQUAL(wc.wr_id, 3);
+    CU_ASSERT_EQUAL(wc.status, pair.mode == PAIR_RDMAP ? RDMA_FLUSHED : RDMA_LOST);
+    pair_ends(b, -ETIMEDOUT, 2);
+    CU_ASSERT_FALSE(sim_rnic_link(pair.world, 0).exists);
+}
+
 /* A host is all handles on its RNIC. */
 static void a_host_is_all_its_handles(void)
 {
@@ -467,6 +488,7 @@ ON_ALL(unsignaled_is_not_flushed, on_all_connected)
 ON_ALL(completions_before_the_end, on_all_connected)
 ON_ALL(cut, on_all_connected)
 ON_ALL(host_dies, on_all_connected)
+ON_ALL(host_falls_silent, on_all_connected)
 ON_ALL(connections_one_after_the_other, on_all)
 ON_ALL(regions, on_all)
 ON_ALL(completion_queues, on_all_connected)
@@ -487,6 +509,7 @@ int main(void)
         {"completions before the end", all_completions_before_the_end},
         {"cut", all_cut},
         {"a host dies", all_host_dies},
+        {"a host falls silent", all_host_falls_silent},
         {"a host is all its handles", a_host_is_all_its_handles},
         {"one after the other", all_connections_one_after_the_other},
         {"regions", all_regions},

@@ -380,6 +380,54 @@ static void test_initiators(void)
         refuse_agents(refusals[i].text, refusals[i].expected);
 }
 
+#define TWO "workers: [{name: W}]\ninitiators:\n- {name: X, workers: [W], quota: 1, " PROGRAM "}\n"
+
+/* Whose session it has. */
+static void test_sessions(void)
+{
+    static const struct refusal refusals[] = {
+        {TWO "- {name: Y, workers: [W], quota: 0, same_id: Z, " PROGRAM "}",
+         "8:37: initiators[1].same_id: 'Z' is not an earlier initiator with a grant of its own, "
+         "name one"},
+        {TWO "- {name: Y, workers: [W], quota: 0, follows: Y, " PROGRAM "}",
+         "8:37: initiators[1].follows: 'Y' is not an earlier initiator with a grant of its own, "
+         "name one"},
+        {TWO "- {name: Y, workers: [W], quota: 1, restart_of: X, " PROGRAM "}",
+         "8:27: initiators[1].quota: its quota is that of X, write 0"},
+        {TWO "- {name: Y, workers: [W], quota: 0, same_id: X, follows: X, " PROGRAM "}",
+         "8:49: initiators[1].follows: an initiator has one of same_id, restart_of and follows, "
+         "remove it or same_id"},
+        {TWO "- {name: Y, workers: [W], quota: 0, same_id: X, " PROGRAM "}\n"
+             "- {name: Z, workers: [W], quota: 0, " PROGRAM "}",
+         "9:4: initiators[2].name: has a grant of its own, list it before those that have not"},
+        {TWO "- {name: Y, workers: [W], quota: 0, retries: 5, " PROGRAM "}",
+         "8:37: initiators[1].retries: '5' is not a number from 0 to 4, "},
+        {TWO "- {name: Y, workers: [W], quota: 0, spared_until: 2, " PROGRAM "}",
+         "8:37: initiators[1].spared_until: '2' is not a number from 0 to 1, "},
+    };
+    for (size_t i = 0; i < COUNT(refusals); i++)
+        refuse_agents(refusals[i].text, refusals[i].expected);
+    struct sim_scenario *s =
+        parse(PROTOCOL_HEAD "initiators:\n"
+                            "- {name: X, workers: [W0], quota: 1, spared: true, " PROGRAM "}\n"
+                            "- {name: Y, workers: [W0], quota: 0, restart_of: X, " PROGRAM "}\n"
+                            "- {name: Z, workers: [W0], quota: 0, follows: X, " PROGRAM "}\n"
+                            "silent_stops: 1\nprobes: late\nretention_ends: late\n");
+    const struct sim_protocol_part *p = &s->protocol;
+    CU_ASSERT_EQUAL(p->sessions_count, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL(p->initiators[i].session, 0);
+        CU_ASSERT_EQUAL(p->initiators[i].program[0].owner, 0);
+        CU_ASSERT_EQUAL(p->initiators[i].restart, i == 1);
+        CU_ASSERT_EQUAL(p->initiators[i].stranger, i == 2);
+        CU_ASSERT_EQUAL(p->initiators[i].spared, i != 1);
+    }
+    CU_ASSERT_EQUAL(p->silent_stops, 1);
+    CU_ASSERT_EQUAL(p->probes, SIM_PROBES_LATE);
+    CU_ASSERT_EQUAL(p->retention, SIM_RETENTION_LATE);
+    sim_scenario_free(s);
+}
+
 /* Every list as long as can be. */
 static void test_largest(void)
 {
@@ -688,6 +736,7 @@ static const struct test tests[] = {
     {"handles", test_handles},
     {"names", test_names},
     {"initiators", test_initiators},
+    {"sessions", test_sessions},
     {"largest", test_largest},
     {"handle of a request", test_handle_of_request},
     {"keys of operations", test_keys_of_ops},

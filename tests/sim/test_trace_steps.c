@@ -106,7 +106,7 @@ static const char remote_world[] = "kind: protocol\nslots: 2\nblocks: 2\nblock_s
                                    "  - {op: alloc_store, handle: 0}\n"
                                    "  - {op: load, handle: 0, allow_unsealed: true}\n"
                                    "  - {op: goodbye}\n"
-                                   "losses: 1\nstops: 1\n";
+                                   "losses: 1\nstops: 1\nsilent_stops: 1\n";
 
 static bool is_met_there(unsigned kind)
 {

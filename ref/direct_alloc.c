@@ -31,10 +31,10 @@ bool kbtp_direct_alloc_offer_is_good(const struct kbtp_initiator *i, const struc
     const struct kbtp_hello_ack *ack = &i->target;
     uint32_t n = ack->ring.count;
     return (caps->bits & RDMA_CAP_FETCH_ADD) && (masks(i, caps) || may_leave_masks(i, caps)) &&
-           n >= KBTP_RING_MIN_SLOTS &&
-           n <= KBTP_RING_MAX_SLOTS && (n & (n - 1)) == 0 && ack->partition.count != 0 &&
-           ack->partition.count <= n && ack->ring.tagged_offset % KBTP_SLOT_OCTETS == 0 &&
-           ack->head.tagged_offset % 8 == 0 && ack->block_size != 0;
+           n >= KBTP_RING_MIN_SLOTS && n <= KBTP_RING_MAX_SLOTS && (n & (n - 1)) == 0 &&
+           ack->partition.count != 0 && ack->partition.count <= n &&
+           ack->ring.tagged_offset % KBTP_SLOT_OCTETS == 0 && ack->head.tagged_offset % 8 == 0 &&
+           ack->block_size != 0;
 }
 
 static bool is_in_partition(const struct kbtp_hello_ack *ack, uint64_t block_offset)

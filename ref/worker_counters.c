@@ -37,15 +37,21 @@ static void look_at_session(struct mem *m, const struct kbtp_target *target, uin
         .quota = target->sessions.grants[n].quota};
 }
 
+static int32_t tickets_in(struct mem *m, const struct kbtp_ring *ring)
+{
+    uint32_t tail = kbtp_counter_ticket(mem_load64(m, ring->tail));
+    uint32_t head = kbtp_counter_ticket(mem_load64(m, ring->head));
+    return (int32_t)(tail - head);
+}
+
 void kbtp_target_gauges(struct mem *m, const struct kbtp_target *target,
                         struct kbtp_session_gauges *sessions, struct kbtp_gauges *gauges)
 {
-    const struct kbtp_ring *ring = &target->pool.ring;
     *gauges = (struct kbtp_gauges){.sessions = sessions,
                                    .session_count = sessions ? target->sessions.count : 0};
-    uint32_t tail = kbtp_counter_ticket(mem_load64(m, ring->tail));
-    uint32_t head = kbtp_counter_ticket(mem_load64(m, ring->head));
-    gauges->values[KBTP_GAUGE_RING_TICKETS] = (int32_t)(tail - head);
+    gauges->values[KBTP_GAUGE_RING_TICKETS] = tickets_in(m, &target->pool.ring);
+    for (uint32_t i = 0; i < target->pool.partition_count; i++)
+        gauges->values[KBTP_GAUGE_RING_TICKETS] += tickets_in(m, &target->pool.partitions[i].ring);
     for (uint32_t n = 0; n < target->sessions.count; n++)
         look_at_session(m, target, n, gauges);
 }

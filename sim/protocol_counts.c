@@ -104,7 +104,8 @@ const struct sim_counts *sim_protocol_seen(const struct sim_world *w)
 bool sim_protocol_has_lost(const struct sim_world *w)
 {
     const struct protocol_faults *faults = protocol_world_of(w)->faults;
-    return faults && faults->losses + faults->stops != 0;
+    return (faults && faults->losses + faults->stops + faults->silent_stops != 0) ||
+           w->scenario->protocol.ticket_timeout; /* a late RDMA Write ends a connection */
 }
 
 bool sim_protocol_workers_at_rest(const struct sim_world *w)

@@ -414,6 +414,8 @@ static void hello_answered(struct sim_world *w, uint32_t initiator, uint32_t lin
     protocol_count_answer(w, KBTP_OP_HELLO, header, NULL);
     if (header->status == KBTP_STATUS_OK)
         welcome_sent(w, initiator, link);
+    else
+        sim_reach(w, PROTOCOL_REACH_HELLO_REFUSED);
 }
 
 void protocol_message(struct sim_world *w, const struct sim_message *message)

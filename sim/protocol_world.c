@@ -152,10 +152,10 @@ static int partitions_memory(struct sim_world *w, struct sim_protocol_world *p,
         &w->arena, "partitions", part->initiators_count * sizeof *memory->partitions, SIM_CONST);
     if (!memory->partitions)
         return -ENOMEM;
-    for (uint32_t i = 0; i < part->initiators_count; i++)
+    for (uint32_t i = 0; i < part->sessions_count; i++)
         shared -= has_partition(&part->initiators[i]) ? part->initiators[i].quota : 0;
     p->ring.rings[0].block_count = shared;
-    for (uint32_t i = 0; i < part->initiators_count; i++) {
+    for (uint32_t i = 0; i < part->sessions_count; i++) {
         const struct sim_initiator *s = &part->initiators[i];
         if (!has_partition(s))
             continue;

@@ -392,6 +392,7 @@ static void rnic_run(struct sim_agent *agent, const struct sim_step *step)
         break;
     case SIM_STEP_SNAPSHOT:
         rnic_do_snapshot(end);
+        break;
     case SIM_STEP_GIVE_UP:
         rnic_do_give_up(end);
         break;

@@ -131,6 +131,7 @@ static void describe_rnic(struct sim_world *w, const struct sim_access *a, char 
     case SIM_SNAPSHOT:
         snprintf(out, size, "takes %s, number %u of a queue of %s, from memory", op,
                  (unsigned)a->value, of);
+        break;
     case SIM_GIVE_UP:
         snprintf(out, size, "gives up: nobody answers on connection %u of %s", a->conn, of);
         break;

@@ -6,8 +6,8 @@
  * encoded, is asked of the device; nothing here knows the layout of a work request.
  *
  * Queues of a connection that is served by a chain: CTRL runs as far as it may and lets the others
- * be fetched; LOOP moves octets within the target; CONN is the connection's send queue. The receives
- * of the connection set off a run each, in order.
+ * be fetched; LOOP moves octets within the target; CONN is the connection's send queue. The
+ * receives of the connection set off a run each, in order.
  *
  * A run has KBTP_CHAIN_SCRATCH octets of scratch memory, in which words are 8 octets in the order
  * in which they lie there: what a program says about CAS is said in such octets, and becomes

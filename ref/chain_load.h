@@ -3,8 +3,8 @@
  * Block Load as a chain (draft: Block Load, RNIC Execution): the LOADs of one connection are
  * answered by the RNIC. Between the receive and the completion no CPU has a part.
  *
- * It is a proof that the interface carries chains; kbtp_target does not offer it. What it does for a
- * LOAD of 40 octets whose Length is the entry's Data Length, with or without ALLOW_UNSEALED and
+ * It is a proof that the interface carries chains; kbtp_target does not offer it. What it does for
+ * a LOAD of 40 octets whose Length is the entry's Data Length, with or without ALLOW_UNSEALED and
  * INVALIDATE: the RDMA Write of the block, and COMPLETION with OK; for any other such LOAD,
  * COMPLETION with INVALID_HANDLE, STALE_GENERATION, NOT_VALID or NOT_SEALED, in the order of I-31
  * and without Data Length and Block Offset (I-45): octet for octet what the software target sends.
@@ -13,8 +13,8 @@
  * How a chain decides: it always runs whole. Each check is a CAS on a word of scratch memory that
  * holds both sides, and clears a bit of a verdict; the verdict and the entry's Flags are put into
  * the address of a READ of the look-up table, and what that brings is the Status, the operation
- * codes of the last two work requests (WRITE or NOOP; SEND, SEND_INV or NOOP), and which of the entry's
- * fields the completion shows.
+ * codes of the last two work requests (WRITE or NOOP; SEND, SEND_INV or NOOP), and which of the
+ * entry's fields the completion shows.
  *
  * What it cannot do, so that whoever uses it sees to it:
  *   - Nobody changes the table or frees blocks meanwhile: no block is pinned (I-01), and the two

@@ -130,10 +130,14 @@ static void lay_out(struct kbtp_worker *w, char *memory, uint8_t *buffers)
         buffers + round_up(config->max_connections * buffers_of_connection(w->target), LINE);
 }
 
-static void free_windows(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t count)
+static int free_windows(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t count)
 {
-    while (count != 0)
-        rdma_window_free(cpu->rdma, &w->tickets[--count].window);
+    int failed = 0;
+    while (count != 0) {
+        int failed_too = rdma_window_free(cpu->rdma, &w->tickets[--count].window);
+        failed = failed ? failed : failed_too;
+    }
+    return failed;
 }
 
 /* A window for each connection, over the partition of its session. */
@@ -149,9 +153,9 @@ static int alloc_windows(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
     return 0;
 }
 
-static void free_all_windows(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
+static int free_all_windows(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
 {
-    free_windows(w, cpu, w->tickets ? w->target->config.max_connections : 0);
+    return free_windows(w, cpu, w->tickets ? w->target->config.max_connections : 0);
 }
 
 /* In the order in which it is given back. */
@@ -205,10 +209,10 @@ int kbtp_worker_init(struct kbtp_worker **worker, const struct kbtp_target *targ
 int kbtp_worker_end(struct kbtp_worker *worker, const struct kbtp_cpu *cpu)
 {
     assert(kbtp_worker_idle(worker));
-    free_all_windows(worker, cpu);
-    int failed = rdma_dereg(cpu->rdma, &worker->region);
-    int failed_too = rdma_cq_destroy(cpu->rdma, worker->cq);
-    return failed ? failed : failed_too;
+    int failed = free_all_windows(worker, cpu);
+    int failed_too = rdma_dereg(cpu->rdma, &worker->region);
+    int failed_at_last = rdma_cq_destroy(cpu->rdma, worker->cq);
+    return failed ? failed : failed_too ? failed_too : failed_at_last;
 }
 
 /* ---- the life of a connection ------------------------------------------------------------ */

@@ -9,6 +9,8 @@
 
 #define TIMEOUT_MS 400u
 #define LOOKS 4u
+#define TIMER_REREAD 1u /* of an initiator */
+#define TIMER_GIVE_UP 2u
 
 static struct pair_config with_direct_alloc(void)
 {
@@ -83,7 +85,9 @@ static bool look(uint32_t i)
 {
     bool expired = false;
     for (uint32_t worker = 0; worker < pair.config.workers; worker++)
-        expired |= provider->expire(pair.worker_cpus[worker].rdma, pair.target.sessions.count + i);
+        expired |=
+            provider->expire(pair.worker_cpus[worker].rdma,
+                             pair.target.sessions.count + pair.config.target.max_connections + i);
     pair_settle(&pair);
     return expired;
 }
@@ -640,16 +644,16 @@ static void it_waits(void)
 {
     begin_one_too_many();
     for (uint32_t n = 0; n < 5; n++)
-        CU_ASSERT(expire_own(0));
+        CU_ASSERT(expire_own(TIMER_REREAD));
     CU_ASSERT_EQUAL(pair.initiators[0].outcomes_count, 0);
     submit(0, KBTP_OP_FREE, 3, 0, 0, 33);
     expect_status(pair_wait(&pair, 0), KBTP_STATUS_OK);
-    CU_ASSERT(expire_own(0));
+    CU_ASSERT(expire_own(TIMER_REREAD));
     struct kbtp_outcome outcome = pair_wait(&pair, 0);
     expect_status(outcome, KBTP_STATUS_OK);
     CU_ASSERT_EQUAL(outcome.cookie, 6);
-    CU_ASSERT(expire_own(1)); /* none is under way: it stops */
-    CU_ASSERT_FALSE(expire_own(1));
+    CU_ASSERT(expire_own(TIMER_GIVE_UP)); /* none is under way: it stops */
+    CU_ASSERT_FALSE(expire_own(TIMER_GIVE_UP));
     close_pair();
 }
 
@@ -660,9 +664,9 @@ static void it_gives_up(void)
     CU_ASSERT_EQUAL(begin_store(0, 7, 8), 0);
     for (uint32_t n = 0; n < 4; n++) {
         CU_ASSERT_EQUAL(pair.initiators[0].outcomes_count, 0);
-        CU_ASSERT(expire_own(1));
+        CU_ASSERT(expire_own(TIMER_GIVE_UP));
     }
-    CU_ASSERT(expire_own(0));
+    CU_ASSERT(expire_own(TIMER_REREAD));
     for (uint32_t n = 6; n < 8; n++) {
         struct kbtp_outcome outcome = pair_wait(&pair, 0);
         expect_status(outcome, KBTP_STATUS_TICKET_ABANDONED);
@@ -689,7 +693,7 @@ static void it_sees_that_it_was_abandoned(void)
     uint8_t before[KBTP_SLOT_OCTETS];
     memcpy(before, slot, sizeof before);
     memcpy(slot, octets, sizeof octets);
-    CU_ASSERT(expire_own(0));
+    CU_ASSERT(expire_own(TIMER_REREAD));
     expect_status(pair_wait(&pair, 0), KBTP_STATUS_TICKET_ABANDONED);
     memcpy(slot, before, sizeof before);
     close_pair();

@@ -59,6 +59,7 @@ struct asked {
 
 struct client {
     struct pair_initiator *it;
+    uint32_t number;
     const struct setting *setting;
     uint64_t random;
     struct bound own[HANDLES];

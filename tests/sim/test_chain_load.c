@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * LOAD as a chain (ref/chain_load.h): an initiator sends LOADs to a target whose CPU does nothing.
- * Every order of steps, the pieces of every DMA in any order, ends with the octets that the software
- * target sends for the same request over the same table and blocks. And what the program rests on
- * is needed: without it, some order of steps ends otherwise.
+ * Every order of steps, the pieces of every DMA in any order, ends with the octets that the
+ * software target sends for the same request over the same table and blocks. And what the program
+ * rests on is needed: without it, some order of steps ends otherwise.
  */
 #include <errno.h>
 #include <stdio.h>

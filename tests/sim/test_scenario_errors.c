@@ -202,7 +202,7 @@ static void test_counts(void)
     sim_scenario_free(s);
     list(text, sizeof text, HEAD "freers: [", "{name: f%u}, ", 5, ALLOCATORS);
     refuse(text, "4:58: freers[4]: is one entry too many, list at most 4");
-    list(text, sizeof text, MINIMAL "must_reach: [", "deferral, ", 48, "");
+    list(text, sizeof text, MINIMAL "must_reach: [", "deferral, ", SIM_MAX_MUST_REACH, "");
     s = parse(text);
     CU_ASSERT_EQUAL(s->must_reach_count, SIM_MAX_MUST_REACH);
     sim_scenario_free(s);
@@ -210,8 +210,8 @@ static void test_counts(void)
     s = parse(text);
     CU_ASSERT_EQUAL(s->must_reach_count, 0);
     sim_scenario_free(s);
-    list(text, sizeof text, MINIMAL "must_reach: [", "deferral, ", 49, "");
-    refuse(text, "8:494: must_reach[48]: is one entry too many, list at most 48");
+    list(text, sizeof text, MINIMAL "must_reach: [", "deferral, ", SIM_MAX_MUST_REACH + 1, "");
+    refuse(text, "8:654: must_reach[64]: is one entry too many, list at most 64");
     refuse(HEAD "allocators: []\n" FREERS, "4:1: allocators: has no entry, list 1 to 8");
     refuse(HEAD ALLOCATORS "\nfreers:\n []\n", "7:1: freers: has no entry, list 1 to 4");
 }

@@ -26,6 +26,7 @@ target_sources(
                  ref/counters.h
                  ref/cpu.h
                  ref/initiator.h
+                 ref/partition.h
                  ref/pins.h
                  ref/pool.h
                  ref/ring.h

@@ -77,6 +77,8 @@ static void count_octets(struct sim_world *w, const struct sim_header *answer,
 {
     if (request->op == SIM_REQUEST_LOAD)
         seen(w)->values[SIM_COUNT_LOADED] += answer->data_length;
+    else if (request->direct)
+        return; /* the initiator has stored them itself */
     else if (request->op == SIM_REQUEST_STORE || request->op == SIM_REQUEST_ALLOC_STORE)
         seen(w)->values[request->inline_data ? SIM_COUNT_STORED_INLINE : SIM_COUNT_STORED_READ] +=
             answer->data_length;

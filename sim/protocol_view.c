@@ -143,6 +143,13 @@ bool sim_protocol_may_time_out(const struct sim_world *w, uint32_t initiator)
                KBTP_SESSION_ACTIVE;
 }
 
+bool sim_protocol_is_retained(const struct sim_world *w, uint32_t session)
+{
+    return w->scenario->protocol.retention != SIM_RETENTION_LASTS &&
+           state_of(&protocol_world_of(w)->target->sessions.sessions[session]) ==
+               KBTP_SESSION_RETAINED;
+}
+
 bool sim_protocol_usage(const struct sim_world *w, uint32_t initiator, uint32_t *usage)
 {
     const struct protocol_world *p = protocol_world_of(w);

@@ -80,12 +80,14 @@ static bool time_runs(const struct sim_world *w)
     return false;
 }
 
-/* One that comes when another has stopped, or all have gone, need not come. */
+/* One that comes when another has stopped, or all have gone and their retention is over, need not
+ * come. */
 static bool is_uncalled(const struct sim_world *w, uint32_t initiator)
 {
     const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
     const struct protocol_initiator *it = protocol_initiator_of(w, initiator);
-    return s->restart && it->next == 0 && !protocol_has_stopped(w, s->session);
+    return (s->restart && it->next == 0 && !protocol_has_stopped(w, s->session)) ||
+           (s->stranger && it->next == 0 && sim_protocol_is_retained(w, s->session));
 }
 
 static bool initiator_is_busy(const struct sim_world *w, uint32_t initiator, char *why, size_t size)

@@ -161,6 +161,8 @@ uint32_t sim_protocol_record(const struct sim_world *w, const char *at, uint32_t
 const char *sim_protocol_buffer(const struct sim_world *w, uint32_t tag);
 /* Are freed blocks to be cleared? */
 bool sim_protocol_clears(const struct sim_world *w);
+/* No connection serves this session, and its retention time may be over some time. */
+bool sim_protocol_is_retained(const struct sim_world *w, uint32_t session);
 /* What the target counts for an initiator; false where no worker and no session says. */
 bool sim_protocol_usage(const struct sim_world *w, uint32_t initiator, uint32_t *usage);
 

@@ -168,8 +168,8 @@ static void check_gauges(struct sim_world *w)
             (int32_t)(uint32_t)(ticket(p->ring.rings[i].tail) - ticket(p->ring.rings[i].head));
     if (gauges.ring_tickets != tickets)
         differs(w, "tickets in the ring", gauges.ring_tickets, tickets);
-    if (gauges.sessions != p->initiators)
-        differs(w, "sessions", gauges.sessions, p->initiators);
+    if (gauges.sessions != w->scenario->protocol.sessions_count)
+        differs(w, "sessions", gauges.sessions, w->scenario->protocol.sessions_count);
     if (gauges.connections > truth.links)
         differs(w, "connections", gauges.connections, truth.links);
     if (sim_protocol_has_lost(w))

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2016 # backquotes are those of Markdown
 set -eu
-"$SOURCE/scripts/requirements" --check
+"$SOURCE/scripts/requirements" --check --strict
 
 failures=0
 fail() {

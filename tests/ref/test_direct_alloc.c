@@ -431,7 +431,7 @@ static void what_bind_checks(void)
     close_raw();
 }
 
-/* Wrong peer: R-QUOTA-16, R-DA-07. More tickets than the quota: refused, and nothing is lost. */
+/* Wrong peer: R-QUOTA-16, -17, R-DA-07. More tickets than the quota: refused, and nothing is lost. */
 static void beyond_the_quota(void)
 {
     open_raw();
@@ -474,8 +474,8 @@ static void beyond_the_quota_and_all_bound(void)
     close_raw();
 }
 
-/* Wrong peer: R-SESS-24, -25, R-DA-09. The Partition STag is for its own blocks and for this
- * connection, the Ring STag for reading. */
+/* Wrong peer: R-SESS-24, -25, R-DA-09, R-RING-11. The Partition STag is for its own blocks and for this
+ * connection, the Ring STag for reading, and the Head for FetchAdd alone. */
 static void what_the_stags_open(void)
 {
     for (uint32_t i = 0; i < 5; i++) {
@@ -503,7 +503,7 @@ static void what_the_stags_open(void)
 
 /* ---- the Ticket Timeout ------------------------------------------------------------------ */
 
-/* R-QUOTA-06, -10 to -15: a ticket is bound in time, or its block goes back when nobody can write
+/* R-QUOTA-06, -10 to -15, R-ST-11: a ticket is bound in time, or its block goes back when nobody can write
  * it any more; that is said to a late BIND, and the session has no direct writes any more. */
 static void a_ticket_is_abandoned(void)
 {

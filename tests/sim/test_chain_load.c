@@ -380,7 +380,7 @@ static const struct answered {
     {UNSEALED_16, 0, KBTP_STATUS_OK, 16, KBTP_FLAG_ALLOW_UNSEALED | KBTP_FLAG_INVALIDATE},
 };
 
-/* R-EXEC-01. R-LOAD-01 to -04, -06, R-VAL-03, -10, R-FLAG-05. */
+/* R-EXEC-01, R-GEN-02. R-LOAD-01 to -04, -06, R-VAL-03, -10, R-FLAG-05. */
 static void as_software(enum sim_ordering ordering)
 {
     const size_t count = 2 * (sizeof answered / sizeof *answered);

@@ -431,7 +431,8 @@ static void what_bind_checks(void)
     close_raw();
 }
 
-/* Wrong peer: R-QUOTA-16, -17, R-DA-07. More tickets than the quota: refused, and nothing is lost. */
+/* Wrong peer: R-QUOTA-16, -17, R-DA-07. More tickets than the quota: refused, and nothing is
+ * lost. */
 static void beyond_the_quota(void)
 {
     open_raw();
@@ -474,8 +475,8 @@ static void beyond_the_quota_and_all_bound(void)
     close_raw();
 }
 
-/* Wrong peer: R-SESS-24, -25, R-DA-09, R-RING-11. The Partition STag is for its own blocks and for this
- * connection, the Ring STag for reading, and the Head for FetchAdd alone. */
+/* Wrong peer: R-SESS-24, -25, R-DA-09, R-RING-11. The Partition STag is for its own blocks and for
+ * this connection, the Ring STag for reading, and the Head for FetchAdd alone. */
 static void what_the_stags_open(void)
 {
     for (uint32_t i = 0; i < 5; i++) {
@@ -503,8 +504,8 @@ static void what_the_stags_open(void)
 
 /* ---- the Ticket Timeout ------------------------------------------------------------------ */
 
-/* R-QUOTA-06, -10 to -15, R-ST-11: a ticket is bound in time, or its block goes back when nobody can write
- * it any more; that is said to a late BIND, and the session has no direct writes any more. */
+/* R-QUOTA-06, -10 to -15, R-ST-11: a ticket is bound in time, or its block goes back when nobody can
+ * write it any more; that is said to a late BIND, and the session has no direct writes any more. */
 static void a_ticket_is_abandoned(void)
 {
     open_raw();
@@ -614,6 +615,77 @@ static void a_bind_at_the_timeout(void)
     write_block(read_slot(u).block_offset, 0x66);
     CU_ASSERT_EQUAL(bind(1, u, read_slot(u).block_offset, 64), KBTP_STATUS_OK);
     close_raw();
+}
+
+/* ---- offers that make no sense ----------------------------------------------------------- */
+
+static void good_offer(struct kbtp_hello_ack *offer)
+{
+    *offer = (struct kbtp_hello_ack){.features = KBTP_FEATURE_DIRECT_ALLOC,
+                                     .request_credits = 4,
+                                     .block_size = 64,
+                                     .handle_count = 4,
+                                     .allocation_quota = 6,
+                                     .ticket_timeout_ms = TIMEOUT_MS,
+                                     .partition = {.stag = 1, .tagged_offset = 0x1000, .count = 6},
+                                     .ring = {.stag = 2, .tagged_offset = 0x2000, .count = 8},
+                                     .head = {.stag = 3, .tagged_offset = 0x3000, .count = 1}};
+}
+
+/* A hand-made target offers this to an initiator: does it take it? */
+static bool takes(const struct kbtp_hello_ack *offer)
+{
+    struct kbtp_message hello,
+        welcome = {.header = {.version = KBTP_WIRE_VERSION, .opcode = KBTP_OP_HELLO_ACK},
+                   .hello_ack = *offer};
+    struct rdma *handles[2] = {another_handle(), another_handle()};
+    struct kbtp_initiator_config own = {
+        .address = "other", .depth = 2, .features = KBTP_FEATURE_DIRECT_ALLOC};
+    static uint64_t private_memory[512], buffers[4096];
+    struct mem mem = {.sim = NULL};
+    const struct kbtp_cpu cpu = {&mem, handles[1]};
+    struct kbtp_initiator *initiator;
+    CU_ASSERT_EQUAL_FATAL(peer_open(&peer, handles[0]), 0);
+    CU_ASSERT_EQUAL_FATAL(peer_listen(&peer, "other"), 0);
+    CU_ASSERT_EQUAL_FATAL(kbtp_initiator_init(&initiator, &cpu, &own, private_memory, buffers), 0);
+    CU_ASSERT_EQUAL_FATAL(kbtp_initiator_connect(initiator, &cpu), 0);
+    struct kbtp_outcome outcome;
+    bool said_it = false, taken = false;
+    for (uint32_t n = 0; n < 200; n++) {
+        kbtp_initiator_poll(initiator, &cpu, &outcome, 1);
+        peer_poll(&peer);
+        if (!said_it && peer_take(&peer, &hello) == 0)
+            said_it = peer_send_message(&peer, &welcome) == 0;
+        taken |= kbtp_initiator_features(initiator) & KBTP_FEATURE_DIRECT_ALLOC;
+    }
+    CU_ASSERT(said_it);
+    CU_ASSERT_EQUAL(kbtp_initiator_state(initiator), KBTP_INITIATOR_READY); /* without it */
+    kbtp_initiator_disconnect(initiator, &cpu);
+    for (uint32_t n = 0; n < 100; n++) {
+        kbtp_initiator_poll(initiator, &cpu, &outcome, 1);
+        peer_poll(&peer);
+    }
+    CU_ASSERT_EQUAL(kbtp_initiator_end(initiator, &cpu), 0);
+    peer_close(&peer);
+    return taken;
+}
+
+/* Wrong peer: R-SESS-26, R-RDMAP-03 (I-14, I-22, I-39). What cannot work is not used. */
+static void offers_that_make_no_sense(void)
+{
+    struct kbtp_hello_ack offer;
+    for (uint32_t i = 0; i < 11; i++) {
+        CU_ASSERT_FATAL(provider->open());
+        good_offer(&offer);
+        offer.head.tagged_offset += i == 1 ? 4 : 0;
+        offer.ring.tagged_offset += i == 2 ? 8 : 0;
+        offer.ring.count = i == 3 ? 1 : i == 4 ? 7 : i == 5 ? 0 : i == 6 ? 1u << 29 : 8;
+        offer.partition.count = i == 7 ? 0 : i == 8 ? 9 : 6;
+        if (i >= 9) /* this side's device has not the atomics */
+            provider->loop->caps.bits &= ~(uint32_t)(i == 9 ? RDMA_CAP_FETCH_ADD : RDMA_CAP_MASKED);
+        CU_ASSERT_EQUAL(takes(&offer), i == 0);
+        provider->close();
+    }
 }
 
 /* ---- the initiator gives up -------------------------------------------------------------- */
@@ -735,6 +807,7 @@ int main(void)
     };
     static const struct test of_loop[] = {
         {"what the device must do", what_the_device_must_do},
+        {"offers that make no sense", offers_that_make_no_sense},
     };
     return run_over_providers("ref/direct_alloc", tests, sizeof tests / sizeof *tests, PROVIDERS) ||
            run_over_providers("ref/direct_alloc", of_loop, sizeof of_loop / sizeof *of_loop, 1);

@@ -130,8 +130,8 @@ static void first_generations_differ(void)
 
 /* ---- known and unknown initiators -------------------------------------------------------- */
 
-/* R-SESS-15: an ID that no grant knows takes a free one, and finds it again; others are refused:
- * NO_SPACE. */
+/* R-SESS-15. Wrong peer: R-SESS-12. An ID that no grant knows takes a free one, and finds it again;
+ * who does not know it does not: NO_SPACE. */
 static void unknown_initiators_take_free_grants(void)
 {
     struct pair_config config = unchecked_config();

@@ -33,7 +33,8 @@ static struct kbtp_outcome load_foreign(uint32_t n, uint32_t length, uint16_t fl
     return pair_do(&pair, 1, &load);
 }
 
-/* R-EXEC-02. R-LOAD-01, -04, -06, R-ALLOC-04, -07, R-FREE-02, R-SESS-29, R-COMP-01, -02, R-ST-00, R-GEN-03 */
+/* R-EXEC-02. R-LOAD-01, -04, -06, R-ALLOC-04, -07, R-FREE-02, R-SESS-29, R-COMP-01, -02, R-ST-00,
+ * R-GEN-03. */
 static void a_block_moves_end_to_end(void)
 {
     open_pair();

@@ -504,8 +504,9 @@ static void what_the_stags_open(void)
 
 /* ---- the Ticket Timeout ------------------------------------------------------------------ */
 
-/* R-QUOTA-06, -10 to -15, R-ST-11: a ticket is bound in time, or its block goes back when nobody can
- * write it any more; that is said to a late BIND, and the session has no direct writes any more. */
+/* R-QUOTA-06, -10 to -15, R-ST-11: a ticket is bound in time, or its block goes back when nobody
+ * can write it any more; that is said to a late BIND, and the session has no direct writes from
+ * then on. */
 static void a_ticket_is_abandoned(void)
 {
     open_raw();

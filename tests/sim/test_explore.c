@@ -126,6 +126,21 @@ static void test_reductions(void)
     CU_ASSERT(full_states > 3 * reduced_states); /* else nothing was reduced */
 }
 
+/* A timer that may expire at any moment hides no state in which nothing else goes on, though a poll
+ * takes several accesses. */
+static void test_armed_timer(void)
+{
+    static const char world[] =
+        "kind: protocol\nslots: 2\nblocks: 1\nfirst_block: 100\nblock_size: 8\nhandles: 1\n"
+        "credits: 1\nworkers: [{name: W0}]\ninitiators:\n"
+        "  - {name: X, workers: [W0], quota: 1, gives_up: false,\n"
+        "     program: [{op: alloc_store, handle: 0, direct: true}]}\n"
+        "ticket_timeout: true\n";
+    struct sim_report report = search(world, standard, exhaustive);
+    CU_ASSERT_EQUAL(report.result, SIM_OK);
+    CU_ASSERT_EQUAL(report.quiescent, 8); /* in 6 of them the Ticket Timeout runs */
+}
+
 static void test_commute(void)
 {
     struct sim_explore options = exhaustive;
@@ -278,6 +293,7 @@ int main(void)
 {
     static const struct test tests[] = {
         {"reductions reach the same quiescent states", test_reductions},
+        {"an armed timer hides no quiescent state", test_armed_timer},
         {"independent steps commute", test_commute},
         {"fingerprints and whole states agree", test_exact},
         {"bounds", test_bounds},

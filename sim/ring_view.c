@@ -173,7 +173,7 @@ void sim_ring_describe_place(const struct sim_world *w, const struct sim_access 
         snprintf(value, size, "ticket %u", (uint32_t)(access->value >> 32));
         return;
     }
-    bool is_slot = (element = sim_ring_slot_at(ring, at)) != NULL;
+    bool is_slot = memory && (element = sim_ring_slot_at(ring, at)) != NULL;
     if (!is_slot)
         element = sim_ring_entry_at(ring, at);
     uint32_t field = (uint32_t)(at - element);

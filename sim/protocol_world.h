@@ -101,8 +101,8 @@ struct sim_request_ghost {
     uint8_t outcomes;    /* its initiator was told; at most 1 */
     uint8_t slot;        /* for its completion record, from 1; 0: none */
     uint32_t recorded;   /* 1 + Data Length in the record that was sent with OK; 0: none was */
-    /* In worlds of restarts: 1 + how many there were when its data was bound, or, of a LOAD, what it
-     * knows its Generation from; 0: no data. */
+    /* In worlds of restarts: 1 + how many there were when its data was bound, or, of a LOAD, that
+     * from which it knows its Generation; 0: neither. */
     uint32_t life;
 };
 

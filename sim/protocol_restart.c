@@ -110,10 +110,10 @@ void protocol_restart(struct sim_world *w)
     const struct protocol_world *p = protocol_world_of(w);
     const struct protocol_restart *restart = p->restart;
     const char *from = restart->as_new;
-    for (uint32_t i = 0; i < p->view.workers; i++) {
+    for (uint32_t i = 0; i < p->view.workers; i++)
         sim_cpu_kill(&w->agents[i]);
+    for (uint32_t i = 0; i < p->view.workers; i++)
         sim_rnic_host_dies(w, i);
-    }
     for (uint32_t i = 0; i < restart->count; i++) {
         struct sim_segment *segment = &w->arena.segments[restart->segments[i]];
         sim_touch(&w->arena, segment);

@@ -435,9 +435,10 @@ void protocol_describe(struct sim_world *w, const struct sim_access *access, cha
         describe_outcome(w, access, out, size);
         return;
     case SIM_DIED:
-        sim_kind_say(out, size,
-                     access->agent < sim_protocol_of(w)->workers ? "stops, and starts as new"
-                                                                 : "stops for good");
+        if (access->agent >= sim_protocol_of(w)->workers)
+            sim_kind_say(out, size, "stops for good");
+        else if (access->agent == 0) /* for all workers, which are one host */
+            sim_kind_say(out, size, "the target stops, and starts as new");
         return;
     default:
         break;

@@ -92,7 +92,8 @@ static void every_enabled_step_has_words(void)
 
 /*
  * Requests that need every kind of message but atomics, connections that break, an initiator that
- * stops, a target that restarts. No world of scenarios arms timers; tests/sim/test_rnic_steps.c does.
+ * stops, a target that restarts. No world of scenarios arms timers; tests/sim/test_rnic_steps.c
+ * does.
  */
 static const char remote_world[] = "kind: protocol\nslots: 2\nblocks: 2\nblock_size: 16\n"
                                    "handles: 1\ncredits: 1\nmax_inline: 16\n"

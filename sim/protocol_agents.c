@@ -86,15 +86,23 @@ static const struct sim_initiator *program_of(const struct sim_agent *agent)
                 .initiators[sim_protocol_initiator(agent->world, agent->index)];
 }
 
-/* What its last completion for this handle said, or 0. */
-static uint16_t known_generation(const struct sim_initiator *s, const struct protocol_initiator *it,
-                                 uint32_t request)
+/* The request whose completion was the last to say a Generation of this handle, or SIM_NOBODY. */
+static uint32_t known_from(const struct sim_initiator *s, const struct protocol_initiator *it,
+                           uint32_t request)
 {
     for (uint32_t i = request; i-- > 0;)
         if (it->generations[i] != 0 && s->program[i].owner == s->program[request].owner &&
             s->program[i].handle == s->program[request].handle)
-            return it->generations[i];
-    return 0;
+            return i;
+    return SIM_NOBODY;
+}
+
+/* What that one said, or 0. */
+static uint16_t known_generation(const struct sim_initiator *s, const struct protocol_initiator *it,
+                                 uint32_t request)
+{
+    uint32_t from = known_from(s, it, request);
+    return from != SIM_NOBODY ? it->generations[from] : 0;
 }
 
 static uint16_t generation_for(const struct sim_initiator *s, const struct protocol_initiator *it,
@@ -317,6 +325,20 @@ static uint32_t initiator_choices(const struct sim_agent *agent, const void *pri
     return count;
 }
 
+/* A LOAD names a Generation, and so the life of the target that this is of. */
+static void note_life(struct sim_world *w, const struct sim_initiator *s,
+                      const struct protocol_initiator *it, uint32_t initiator, uint32_t request)
+{
+    struct sim_protocol_world *p = sim_protocol_of(w);
+    struct sim_request_ghost *ghosts = &p->requests[p->first_tag[initiator]];
+    uint32_t from = known_from(s, it, request);
+    if (protocol_life(w) == 0 || s->program[request].op != SIM_REQUEST_LOAD ||
+        s->program[request].generation != SIM_GENERATION_CURRENT || from == SIM_NOBODY)
+        return;
+    sim_ghost_write(w, &ghosts[request], sizeof *ghosts);
+    ghosts[request].life = ghosts[from].life;
+}
+
 static void initiator_begin(struct sim_agent *agent, void *private, uint32_t argument)
 {
     struct protocol_initiator *it = private;
@@ -332,6 +354,7 @@ static void initiator_begin(struct sim_agent *agent, void *private, uint32_t arg
         sim_footprint_note(w, first, sizeof *first, false);
     if (argument >> 16 != CHOICE_SUBMIT)
         return;
+    note_life(w, program_of(agent), it, sim_protocol_initiator(w, agent->index), it->next);
     const struct sim_request *request = &program_of(agent)->program[it->next++];
     const struct sim_request_ghost *before = awaited(w, request);
     if (before) /* it rests on this */

@@ -27,7 +27,7 @@ struct protocol_initiator {
 
 /* Of the environment. */
 struct protocol_faults {
-    uint32_t losses, stops, silent_stops; /* so far */
+    uint32_t losses, stops, silent_stops, restarts; /* so far */
     uint8_t stopped[SIM_MAX_INITIATORS];
     uint8_t zero[6];
 };
@@ -46,14 +46,16 @@ enum protocol_choice { CHOICE_POLL = 1, CHOICE_CONNECT, CHOICE_SUBMIT };
     ((initiator)->reconnects != 0 || (initiator)->retries != 0 ? 2u : 1u)
 
 struct sim_counts;
+struct protocol_restart;
 
 /* The world as its programs see it. */
 struct protocol_world {
-    struct sim_protocol_world view; /* first: what checkers see */
-    struct kbtp_target *target;     /* in the arena, constant */
-    struct protocol_faults *faults; /* NULL: none can happen */
-    struct sim_counts *seen;        /* sim/protocol_counts.h */
-    const struct sim_told *told;    /* of the event being told */
+    struct sim_protocol_world view;   /* first: what checkers see */
+    struct kbtp_target *target;       /* in the arena, constant */
+    struct protocol_faults *faults;   /* NULL: none can happen */
+    struct protocol_restart *restart; /* what the target is as new; NULL: it never restarts */
+    struct sim_counts *seen;          /* sim/protocol_counts.h */
+    const struct sim_told *told;      /* of the event being told */
     struct sim_program worker_program, initiator_programs[SIM_MAX_INITIATORS];
     char names[SIM_MAX_INITIATORS][SIM_MAX_NAME + 1];                 /* of their RNICs */
     struct rdma_region regions[SIM_MAX_INITIATORS][SIM_MAX_REQUESTS]; /* a request's buffer each */
@@ -106,7 +108,27 @@ void protocol_note_all(struct sim_world *w);
 /* Is there a live initiator at the other end of this connection of a worker? */
 bool protocol_peer_lives(const struct sim_world *w, uint32_t worker, uint32_t conn);
 
+/* Have there been faults, by which initiators lose connections? */
+bool protocol_had_faults(const struct sim_world *w);
+
+/* sim/protocol_restart.c */
+/* A first Generation that no other life of the target has. */
+uint16_t protocol_first_generation(const struct sim_scenario *s, uint32_t life);
+/* Places for what the target is as new, when its memory and agents are made; `segments`: so many of
+ * the first are its memory. */
+int protocol_restart_memory(struct sim_world *w, uint32_t segments);
+/* Its block table, as kbtp_target_init() leaves it, in the life after so many restarts. */
+void protocol_restart_table(struct sim_world *w, uint32_t life);
+/* Everything else, when all of it has started. */
+int protocol_restart_rest(struct sim_world *w);
+/* The fault. */
+void protocol_restart(struct sim_world *w);
+/* 1 + restarts so far where there may be some; else 0. */
+uint32_t protocol_life(const struct sim_world *w);
+
 /* Ghost records (sim/protocol_ghost.c). */
+/* The target is as new: nothing is bound, asked or held. */
+void protocol_forget(struct sim_world *w);
 void protocol_wrote(struct sim_world *w, const struct sim_write *write);
 void protocol_message(struct sim_world *w, const struct sim_message *message);
 /* An initiator was told: `request` of its program. */

@@ -57,6 +57,12 @@ void protocol_count(struct sim_world *w, enum sim_count count)
     seen(w)->values[count]++;
 }
 
+void protocol_counts_forget(struct sim_world *w)
+{
+    struct sim_counts *counts = seen(w);
+    memset(counts, 0, sizeof *counts);
+}
+
 void protocol_count_late_reader(struct sim_world *w)
 {
     seen(w)->late_readers++;
@@ -105,8 +111,7 @@ const struct sim_counts *sim_protocol_seen(const struct sim_world *w)
 
 bool sim_protocol_has_lost(const struct sim_world *w)
 {
-    const struct protocol_faults *faults = protocol_world_of(w)->faults;
-    return (faults && faults->losses + faults->stops + faults->silent_stops != 0) ||
+    return protocol_had_faults(w) ||
            w->scenario->protocol.ticket_timeout; /* a late RDMA Write ends a connection */
 }
 

@@ -82,6 +82,8 @@ void protocol_count_received(struct sim_world *w, uint8_t opcode);
 void protocol_count_answer(struct sim_world *w, uint8_t opcode, const struct sim_header *answer,
                            const struct sim_request *request);
 void protocol_count(struct sim_world *w, enum sim_count count);
+/* The target begins to count again. */
+void protocol_counts_forget(struct sim_world *w);
 void protocol_count_late_reader(struct sim_world *w);
 
 #endif

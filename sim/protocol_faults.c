@@ -95,6 +95,9 @@ static bool is_spared(const struct sim_world *w, uint32_t agent)
     return s->spared || protocol_initiator_of(w, initiator)->next < s->spared_until;
 }
 
+/* What a step that restarts the target names: its first worker. */
+#define TARGET 0u
+
 /* Initiators that may stop; of those that are through, silence alone would be noticed. */
 static uint32_t stops_enabled(const struct sim_agent *agent, enum sim_step_kind kind,
                               struct sim_step *out)
@@ -111,6 +114,24 @@ static uint32_t stops_enabled(const struct sim_agent *agent, enum sim_step_kind 
             .kind = (uint8_t)kind, .agent = (uint8_t)agent->index, .queue = (uint8_t)stops};
     }
     return count;
+}
+
+/* While somebody has something to ask still. */
+static bool may_restart(const struct sim_world *w)
+{
+    const struct sim_protocol_world *p = sim_protocol_of(w);
+    if (protocol_world_of(w)->faults->restarts == w->scenario->protocol.restarts)
+        return false;
+    for (uint32_t i = 0; i < p->initiators; i++)
+        if (!protocol_has_stopped(w, i) && !protocol_is_finished(w, i))
+            return true;
+    return false;
+}
+
+bool protocol_had_faults(const struct sim_world *w)
+{
+    const struct protocol_faults *f = protocol_world_of(w)->faults;
+    return f && f->losses + f->stops + f->silent_stops + f->restarts != 0;
 }
 
 static uint32_t fault_enabled(const struct sim_agent *agent, struct sim_step *out)
@@ -130,6 +151,9 @@ static uint32_t fault_enabled(const struct sim_agent *agent, struct sim_step *ou
         count += stops_enabled(agent, SIM_STEP_FAULT, out + count);
     if (p->faults->silent_stops < s->silent_stops)
         count += stops_enabled(agent, SIM_STEP_SILENCE, out + count);
+    if (may_restart(w))
+        out[count++] = (struct sim_step){
+            .kind = SIM_STEP_FAULT, .agent = (uint8_t)agent->index, .queue = TARGET};
     return count;
 }
 
@@ -139,7 +163,9 @@ static void lose(struct sim_world *w, struct protocol_world *p, uint32_t link)
     sim_rnic_cut(w, link);
     sim_reach(w, PROTOCOL_REACH_CONNECTION_LOST);
     if (++p->faults->losses < w->scenario->protocol.losses ||
-        w->scenario->protocol.stops + w->scenario->protocol.silent_stops != 0)
+        w->scenario->protocol.stops + w->scenario->protocol.silent_stops +
+                w->scenario->protocol.restarts !=
+            0)
         return;
     sim_rnic_may_be_lost_default(w, false);
     for (uint32_t other = 0; other < sim_rnic_links(w); other++)
@@ -154,6 +180,12 @@ static void fault_run(struct sim_agent *agent, const struct sim_step *step)
     sim_ghost_write(w, p->faults, sizeof *p->faults);
     if (step->kind == SIM_STEP_CUT) {
         lose(w, p, step->arg);
+        return;
+    }
+    if (step->queue == TARGET) {
+        protocol_note_all(w);
+        p->faults->restarts++;
+        protocol_restart(w);
         return;
     }
     p->faults->stopped[step->queue - p->view.first_initiator] = 1;

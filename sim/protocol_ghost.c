@@ -51,6 +51,7 @@ static void data_is_bound(struct sim_world *w, const char *entry)
         return;
     sim_ghost_write(w, &p->requests[tag - 1], sizeof *p->requests);
     p->requests[tag - 1].generation = sim_ring_entry_generation(entry);
+    p->requests[tag - 1].life = protocol_life(w);
 }
 
 static void became_bound(struct sim_world *w, const char *entry, uint32_t number)
@@ -269,6 +270,21 @@ static void welcome_sent(struct sim_world *w, uint32_t initiator, uint32_t link)
     p->wire[initiator]->next_request = (uint8_t)protocol_initiator_of(w, initiator)->next;
 }
 
+void protocol_forget(struct sim_world *w)
+{
+    struct sim_protocol_world *p = sim_protocol_of(w);
+    for (uint32_t i = 0; i < p->ring.block_count; i++)
+        *ghost_block(w, i) = (struct sim_ring_block){.place = RING_IN_RING};
+    for (uint32_t i = 0; i < p->initiators; i++) {
+        forget_requests(w, i);
+        p->wire[i]->bound = 0;
+        p->wire[i]->releasing = 0;
+        p->wire[i]->leaving = 0;
+        p->wire[i]->expired = 0;
+    }
+    protocol_counts_forget(w);
+}
+
 /* Direct allocations go on each by itself: the oldest one of this entry that has no outcome. */
 static uint8_t request_of_bind(const struct sim_world *w, uint32_t initiator, uint16_t entry)
 {
@@ -343,6 +359,8 @@ static void reach_status(struct sim_world *w, uint16_t status)
         sim_reach(w, PROTOCOL_REACH_NO_SPACE);
     if (status == KBTP_STATUS_NOT_VALID)
         sim_reach(w, PROTOCOL_REACH_NOT_VALID);
+    if (status == KBTP_STATUS_STALE_GENERATION)
+        sim_reach(w, PROTOCOL_REACH_STALE_GENERATION);
     if (status == KBTP_STATUS_ALREADY_BOUND)
         sim_reach(w, PROTOCOL_REACH_ALREADY_BOUND);
     if (status == KBTP_STATUS_TICKET_ABANDONED)
@@ -460,6 +478,15 @@ static void reach_direct_load(struct sim_world *w, const struct kbtp_outcome *ou
         sim_reach(w, PROTOCOL_REACH_DIRECT_LOAD_CHANGED);
 }
 
+/* Of the data that a LOAD has brought: what it says of its Generation is of that life. */
+static uint32_t life_of_data(const struct sim_world *w, const struct sim_told *told)
+{
+    uint32_t tag = told->error == 0 && told->status == KBTP_STATUS_OK
+                       ? sim_protocol_tag(told->buffer, told->data_length)
+                       : 0;
+    return sim_protocol_request(w, tag) ? sim_protocol_of(w)->requests[tag - 1].life : 0;
+}
+
 void protocol_outcome(struct sim_world *w, uint32_t initiator, uint32_t request,
                       const struct kbtp_outcome *outcome)
 {
@@ -487,6 +514,8 @@ void protocol_outcome(struct sim_world *w, uint32_t initiator, uint32_t request,
         reach_direct_alloc(w, outcome);
     tell(w, p->first_initiator + initiator, PROTOCOL_OUTCOME, tag, &told);
     sim_ghost_write(w, &p->requests[tag - 1], sizeof *p->requests);
+    if (asked->op == SIM_REQUEST_LOAD)
+        p->requests[tag - 1].life = life_of_data(w, &told);
     if (p->requests[tag - 1].outcomes < UINT8_MAX)
         p->requests[tag - 1].outcomes++;
     /* Nobody looks at what was loaded any more: states that differ in it only are one. */

@@ -50,6 +50,8 @@ const char *const sim_protocol_reach_names[] = {
     [PROTOCOL_REACH_PROBE_FAILED] = "probe-failed",
     [PROTOCOL_REACH_HELLO_REFUSED] = "hello-refused",
     [PROTOCOL_REACH_STOPPED] = "stopped",
+    [PROTOCOL_REACH_RESTARTED] = "restarted",
+    [PROTOCOL_REACH_STALE_GENERATION] = "stale-generation",
 };
 _Static_assert(PROTOCOL_REACH_COUNT <= SIM_MAX_REACH, "SIM_MAX_REACH");
 
@@ -73,6 +75,8 @@ static void describe_target(const struct sim_scenario *s, char *out, size_t size
     if (p->silent_stops != 0)
         sim_kind_say(out, size, "; at most %u initiator%s silent", p->silent_stops,
                      plural(p->silent_stops));
+    if (p->restarts != 0)
+        sim_kind_say(out, size, "; at most %u restart%s", p->restarts, plural(p->restarts));
     if (p->retention != SIM_RETENTION_LASTS)
         sim_kind_say(out, size, "; retention ends");
 }
@@ -431,7 +435,10 @@ void protocol_describe(struct sim_world *w, const struct sim_access *access, cha
         describe_outcome(w, access, out, size);
         return;
     case SIM_DIED:
-        sim_kind_say(out, size, "stops for good");
+        if (access->agent >= sim_protocol_of(w)->workers)
+            sim_kind_say(out, size, "stops for good");
+        else if (access->agent == 0) /* for all workers, which are one host */
+            sim_kind_say(out, size, "the target stops, and starts as new");
         return;
     default:
         break;

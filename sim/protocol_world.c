@@ -54,11 +54,8 @@ static bool a_timer_helps_somebody(const struct sim_world *w)
  * that was refused. */
 static bool is_stranded(const struct sim_world *w, uint32_t initiator)
 {
-    const struct protocol_world *p = protocol_world_of(w);
     const struct protocol_initiator *it = protocol_initiator_of(w, initiator);
-    bool faults =
-        (p->faults && p->faults->losses + p->faults->stops + p->faults->silent_stops != 0) ||
-        w->scenario->protocol.ticket_timeout;
+    bool faults = protocol_had_faults(w) || w->scenario->protocol.ticket_timeout;
     return (faults || it->refused) && kbtp_initiator_outstanding(it->library) == 0;
 }
 
@@ -268,7 +265,7 @@ static bool never_ends(const struct sim_protocol_part *part)
         if (s->program[s->program_count - 1].op == SIM_REQUEST_GOODBYE)
             return false;
     }
-    return part->losses + part->stops + part->silent_stops == 0 &&
+    return part->losses + part->stops + part->silent_stops + part->restarts == 0 &&
            part->probes == SIM_PROBES_NONE && part->sessions_count == part->initiators_count &&
            !part->ticket_timeout;
 }
@@ -494,7 +491,7 @@ static int add_agents(struct sim_world *w, struct protocol_world *world,
 static int add_faults(struct sim_world *w, struct protocol_world *world)
 {
     const struct sim_protocol_part *part = &w->scenario->protocol;
-    if (part->losses + part->stops + part->silent_stops == 0)
+    if (part->losses + part->stops + part->silent_stops + part->restarts == 0)
         return 0;
     world->faults = sim_segment_new(&w->arena, "ghost faults", sizeof *world->faults, SIM_STATE);
     if (!world->faults || w->agents_count == SIM_MAX_AGENTS)
@@ -518,7 +515,8 @@ static uint16_t features_of_all(const struct sim_protocol_part *part)
     return features;
 }
 
-static struct kbtp_target_config target_config(const struct sim_scenario *s)
+/* In the life after so many restarts. */
+static struct kbtp_target_config target_config(const struct sim_scenario *s, uint32_t life)
 {
     const struct sim_protocol_part *part = &s->protocol;
     return (struct kbtp_target_config){
@@ -537,7 +535,7 @@ static struct kbtp_target_config target_config(const struct sim_scenario *s)
         .ticket_timeout_ms = part->ticket_timeout ? 1 : 0,
         .ticket_looks = 1,
         .first_ticket = s->first_ticket,
-        .first_generation = (uint16_t)s->first_generation,
+        .first_generation = protocol_first_generation(s, life),
         .addr_le = s->addr_le,
         .unmasked = s->counters == SIM_COUNTERS_UNMASKED,
         .features = features_of_all(part)};
@@ -559,17 +557,36 @@ static struct kbtp_grant grant_of(const struct sim_protocol_part *part, uint32_t
     return grant;
 }
 
+/* What its block table will be after each restart (I-11): a target that has no worker shows. */
+static int look_at_lives(struct sim_world *w, const struct kbtp_cpu *cpu,
+                         const struct kbtp_target_memory *memory)
+{
+    struct kbtp_target *target = protocol_world_of(w)->target;
+    int failed = 0;
+    for (uint32_t life = w->scenario->protocol.restarts; life != 0 && !failed; life--) {
+        struct kbtp_target_config config = target_config(w->scenario, life);
+        failed = kbtp_target_init(target, cpu, &config, memory);
+        if (failed)
+            return failed;
+        protocol_restart_table(w, life);
+        failed = kbtp_target_end(target, cpu);
+    }
+    return failed;
+}
+
 static int start_target(struct sim_world *w, struct protocol_world *world,
                         const struct kbtp_target_memory *memory,
                         const struct kbtp_worker_memory *need)
 {
     const struct sim_protocol_part *part = &w->scenario->protocol;
-    struct kbtp_target_config config = target_config(w->scenario);
+    struct kbtp_target_config config = target_config(w->scenario, 0);
     struct mem direct = {.sim = NULL};
     for (uint32_t i = 0; i < part->sessions_count; i++)
         memory->grants[i] = grant_of(part, i);
     struct kbtp_cpu cpu = {&direct, &w->agents[0].rdma};
-    int failed = kbtp_target_init(world->target, &cpu, &config, memory);
+    int failed = look_at_lives(w, &cpu, memory);
+    if (!failed)
+        failed = kbtp_target_init(world->target, &cpu, &config, memory);
     for (uint32_t i = 0; i < part->workers_count && !failed; i++) {
         struct kbtp_worker *worker;
         char *buffers = sim_region_new(&w->arena, "worker buffers", need->buffer_octets, i + 1);
@@ -743,7 +760,8 @@ int sim_protocol_world_build(struct sim_world *w)
     w->kind = world;
     w->ops = &protocol_ops;
     /* What a worker needs follows from the target's configuration and partitions alone. */
-    struct kbtp_target sized = {.config = target_config(w->scenario), .caps.max_queue = UINT16_MAX};
+    struct kbtp_target sized = {.config = target_config(w->scenario, 0),
+                                .caps.max_queue = UINT16_MAX};
     struct kbtp_worker_memory need;
     struct kbtp_target_memory memory;
     int failed = target_memory(w, &memory);
@@ -754,12 +772,15 @@ int sim_protocol_world_build(struct sim_world *w)
     failed = partitions_memory(w, &world->view, &memory);
     if (failed)
         return failed;
+    uint32_t segments = w->arena.segments_count; /* of them some are its constants */
     sized.pool.partitions = memory.partitions;
     sized.pool.partition_count = world->view.ring.rings_count - 1;
     kbtp_worker_memory(&sized, &need);
     failed = ghost_memory(w, &world->view);
     if (!failed)
         failed = add_agents(w, world, &need);
+    if (!failed)
+        failed = protocol_restart_memory(w, segments);
     if (!failed)
         failed = start(w, world, &memory, &need);
     if (!failed)
@@ -768,5 +789,8 @@ int sim_protocol_world_build(struct sim_world *w)
         return failed;
     add_checkers(w);
     sim_cpu_start(w);
+    failed = protocol_restart_rest(w);
+    if (failed)
+        return failed;
     return w->scenario->protocol.connected ? connect_all(w) : 0;
 }

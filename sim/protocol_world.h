@@ -56,6 +56,8 @@ enum sim_protocol_reach {
     PROTOCOL_REACH_PROBE_FAILED,
     PROTOCOL_REACH_HELLO_REFUSED,
     PROTOCOL_REACH_STOPPED,
+    PROTOCOL_REACH_RESTARTED,
+    PROTOCOL_REACH_STALE_GENERATION,
     PROTOCOL_REACH_COUNT,
 };
 
@@ -99,6 +101,9 @@ struct sim_request_ghost {
     uint8_t outcomes;    /* its initiator was told; at most 1 */
     uint8_t slot;        /* for its completion record, from 1; 0: none */
     uint32_t recorded;   /* 1 + Data Length in the record that was sent with OK; 0: none was */
+    /* In worlds of restarts: 1 + how many there were when its data was bound, or, of a LOAD, that
+     * from which it knows its Generation; 0: neither. */
+    uint32_t life;
 };
 
 #pragma GCC diagnostic pop

@@ -335,6 +335,16 @@ void rnic_free_all(struct sim_world *w)
     w->rnics = NULL;
 }
 
+bool sim_rnic_is_of_host(const struct sim_world *w, uint32_t cpu_agent,
+                         const struct sim_segment *segment)
+{
+    const struct sim_handle *h = w->agents[cpu_agent].handle;
+    for (uint32_t i = 0; i < h->limits.cqs; i++)
+        if (h->cqs[i].state && h->cqs[i].segment == segment)
+            return true;
+    return segment == h->port_segment || segment == h->rnic->segment;
+}
+
 bool sim_rnic_has_news(const struct sim_world *w, uint32_t cpu_agent)
 {
     const struct sim_handle *h = w->agents[cpu_agent].handle;

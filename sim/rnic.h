@@ -141,6 +141,10 @@ void sim_rnic_host_dies(struct sim_world *w, uint32_t cpu_agent);
  */
 void sim_rnic_host_falls_silent(struct sim_world *w, uint32_t cpu_agent);
 
+/* Does this segment hold what the CPU's handle or its RNIC keeps, other than connections? */
+bool sim_rnic_is_of_host(const struct sim_world *w, uint32_t cpu_agent,
+                         const struct sim_segment *segment);
+
 /* Would a poll of this CPU's completion queues or events find anything? */
 bool sim_rnic_has_news(const struct sim_world *w, uint32_t cpu_agent);
 

@@ -73,6 +73,7 @@ struct sim_ring_part {
 #define SIM_MAX_CONNECTIONS (SIM_MAX_RECONNECTS + 1u) /* of one initiator, one after the other */
 #define SIM_MAX_LOSSES 4u
 #define SIM_MAX_STOPS 2u
+#define SIM_MAX_RESTARTS 2u
 #define SIM_MAX_RETRIES 4u
 #define SIM_MIN_BLOCK_OCTETS 8u
 #define SIM_MAX_BLOCK_OCTETS 4096u
@@ -171,6 +172,7 @@ struct sim_protocol_part {
     uint32_t losses;       /* connections that may be lost: 0 to SIM_MAX_LOSSES */
     uint32_t stops;        /* initiators that may stop for good: 0 to SIM_MAX_STOPS */
     uint32_t silent_stops; /* the same, and their peers are told nothing */
+    uint32_t restarts;     /* of the target: 0 to SIM_MAX_RESTARTS */
     bool connected;        /* all sessions are there at the start */
     enum sim_retention retention;
     enum sim_probes probes;

@@ -40,7 +40,8 @@ static bool read_numbers(const struct sim_text *text, const struct sim_raw_scena
            sim_read_number(text, "losses", raw->losses, 0, 0, SIM_MAX_LOSSES, &p->losses) &&
            sim_read_number(text, "stops", raw->stops, 0, 0, SIM_MAX_STOPS, &p->stops) &&
            sim_read_number(text, "silent_stops", raw->silent_stops, 0, 0, SIM_MAX_STOPS,
-                           &p->silent_stops);
+                           &p->silent_stops) &&
+           sim_read_number(text, "restarts", raw->restarts, 0, 0, SIM_MAX_RESTARTS, &p->restarts);
 }
 
 /* ---- agents ------------------------------------------------------------------------------ */

@@ -165,6 +165,7 @@ static const cyaml_schema_field_t protocol_fields[] = {
     STRING(sim_raw_scenario, losses, OPTIONAL),
     STRING(sim_raw_scenario, stops, OPTIONAL),
     STRING(sim_raw_scenario, silent_stops, OPTIONAL),
+    STRING(sim_raw_scenario, restarts, OPTIONAL),
     CHOICE(sim_raw_scenario, connected, booleans),
     CHOICE(sim_raw_scenario, retention_ends, retentions),
     CHOICE(sim_raw_scenario, probes, probes),

@@ -95,6 +95,7 @@ struct sim_raw_scenario {
     char *losses;
     char *stops;
     char *silent_stops;
+    char *restarts;
     int *connected;
     int *retention_ends; /* enum sim_retention */
     int *probes;         /* enum sim_probes */

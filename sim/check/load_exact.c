@@ -45,6 +45,9 @@ static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t 
     else if (store->length != told->data_length ||
              p->requests[stored - 1].generation != told->generation)
         complain(w, told, "the data is that of another Generation");
+    else if (p->requests[tag - 1].life != 0 &&
+             p->requests[tag - 1].life != p->requests[stored - 1].life)
+        complain(w, told, "it asked for the data from before the target's restart (I-11)");
 }
 
 const struct sim_checker sim_check_load_exact = {

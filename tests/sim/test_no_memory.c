@@ -196,6 +196,11 @@ static const char full[] = "kind: ring\n"
 static const char sound[] = "kind: ring\nslots: 2\nblocks: 2\nmemory: tso\n"
                             "allocators: [{name: X, allocations: 1}]\n"
                             "freers: [{name: f1}]\n";
+/* Its target restarts. */
+static const char reborn[] = "kind: protocol\nslots: 2\nblocks: 2\nhandles: 1\nrestarts: 2\n"
+                             "workers: [{name: W}]\n"
+                             "initiators: [{name: X, workers: [W], quota: 1,\n"
+                             "  program: [{op: load, handle: 0}]}]\n";
 /* If one dies, the other gets stuck. */
 static const char deadly[] = "kind: ring\nslots: 2\nblocks: 2\nmemory: sc\ncrashes: 1\n"
                              "allocators: [{name: X, allocations: 2}, {name: Y, allocations: 2}]\n"
@@ -291,7 +296,7 @@ static enum outcome build_once(const void *scenario)
 
 static void a_world_is_built(void)
 {
-    static const char *const texts[] = {full, sound};
+    static const char *const texts[] = {full, sound, reborn};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct sim_scenario *scenario = parse(texts[i]);
         CU_ASSERT_PTR_NOT_NULL_FATAL(scenario);

@@ -218,6 +218,7 @@ static const struct number {
     {"max_inline", offsetof(struct sim_scenario, protocol.max_inline), 0, 4096},
     {"losses", offsetof(struct sim_scenario, protocol.losses), 0, 4},
     {"stops", offsetof(struct sim_scenario, protocol.stops), 0, 2},
+    {"restarts", offsetof(struct sim_scenario, protocol.restarts), 0, 2},
 };
 
 static void test_numbers(void)

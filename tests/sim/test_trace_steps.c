@@ -92,7 +92,8 @@ static void every_enabled_step_has_words(void)
 
 /*
  * Requests that need every kind of message but atomics, connections that break, an initiator that
- * stops. No world of scenarios arms timers; tests/sim/test_rnic_steps.c does.
+ * stops, a target that restarts. No world of scenarios arms timers; tests/sim/test_rnic_steps.c
+ * does.
  */
 static const char remote_world[] = "kind: protocol\nslots: 2\nblocks: 2\nblock_size: 16\n"
                                    "handles: 1\ncredits: 1\nmax_inline: 16\n"
@@ -106,7 +107,7 @@ static const char remote_world[] = "kind: protocol\nslots: 2\nblocks: 2\nblock_s
                                    "  - {op: alloc_store, handle: 0}\n"
                                    "  - {op: load, handle: 0, allow_unsealed: true}\n"
                                    "  - {op: goodbye}\n"
-                                   "losses: 1\nstops: 1\nsilent_stops: 1\n";
+                                   "losses: 1\nstops: 1\nsilent_stops: 1\nrestarts: 1\n";
 
 static bool is_met_there(unsigned kind)
 {

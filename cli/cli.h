@@ -24,7 +24,7 @@ struct cli_command {
     int (*run)(int argc, char **argv);
 };
 
-extern const struct cli_command cli_explore, cli_replay, cli_decode;
+extern const struct cli_command cli_explore, cli_replay, cli_decode, cli_policy;
 
 /* An option of a command and what becomes of its value. */
 struct cli_option {

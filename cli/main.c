@@ -6,7 +6,8 @@
 #include "cli/cli.h"
 #include "version.h"
 
-static const struct cli_command *const commands[] = {&cli_explore, &cli_replay, &cli_decode};
+static const struct cli_command *const commands[] = {&cli_explore, &cli_replay, &cli_decode,
+                                                     &cli_policy};
 
 static void print_help(FILE *out)
 {

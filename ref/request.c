@@ -86,6 +86,8 @@ static enum kbtp_status check_request(const struct kbtp_worker *w, const struct 
     bool loads = request->opcode == KBTP_OP_LOAD;
     if (index >= w->target->pool.table.entry_count || (!loads && !in_own_range(w, c, index)))
         return KBTP_STATUS_INVALID_HANDLE;
+    if (loads && !kbtp_session_may_read(&w->target->sessions, c->session, (uint32_t)index))
+        return KBTP_STATUS_INVALID_HANDLE;
     request->entry = (uint32_t)index;
     if (loads || request->opcode == KBTP_OP_FREE)
         return KBTP_STATUS_OK;

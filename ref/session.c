@@ -22,6 +22,51 @@ static bool same(struct id_words a, struct id_words b)
     return ((a.word[0] ^ b.word[0]) | (a.word[1] ^ b.word[1])) == 0;
 }
 
+static bool may_read(const struct kbtp_grant *owner, const struct kbtp_grant *reader)
+{
+    return owner == reader || owner->readable_by == 0 ||
+           (owner->readable_by >> reader->reader_class & 1u);
+}
+
+bool kbtp_grant_reads_all(const struct kbtp_grant *grants, uint32_t count, uint32_t index)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!may_read(&grants[i], &grants[index]))
+            return false;
+    return true;
+}
+
+/* Whose range has this entry: the last one that begins at or before it. */
+static const struct kbtp_grant *owner_of(const struct kbtp_sessions *all, uint32_t entry)
+{
+    uint32_t first = 0, behind = all->count;
+    while (behind - first > 1) {
+        uint32_t middle = first + (behind - first) / 2;
+        if (all->grants[middle].first_entry <= entry)
+            first = middle;
+        else
+            behind = middle;
+    }
+    return &all->grants[first];
+}
+
+bool kbtp_session_may_read(const struct kbtp_sessions *all, uint32_t index, uint32_t entry)
+{
+    return !all->restricted || may_read(owner_of(all, entry), &all->grants[index]);
+}
+
+static bool classes_are_legal(const struct kbtp_grant *grants, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (grants[i].reader_class >= KBTP_READER_CLASSES)
+            return false;
+    for (uint32_t i = 0; i < count; i++)
+        if ((grants[i].features & KBTP_FEATURE_DIRECT_LOAD) &&
+            !kbtp_grant_reads_all(grants, count, i))
+            return false;
+    return true;
+}
+
 static bool grants_are_legal(const struct kbtp_grant *grants, uint32_t count, uint32_t block_count)
 {
     uint64_t quotas = 0;
@@ -34,7 +79,7 @@ static bool grants_are_legal(const struct kbtp_grant *grants, uint32_t count, ui
                 same(words_of(grants[i].initiator_id), words_of(grants[j].initiator_id)))
                 return false;
     }
-    return quotas <= block_count;
+    return quotas <= block_count && classes_are_legal(grants, count);
 }
 
 int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp_session *sessions,
@@ -42,7 +87,7 @@ int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp
                            uint32_t block_count)
 {
     uint64_t entries = 0;
-    bool several = false;
+    bool several = false, restricted = false;
     if (count == 0 || !grants_are_legal(grants, count, block_count))
         return -EINVAL;
     for (uint32_t i = 0; i < count; i++) {
@@ -51,6 +96,7 @@ int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp
         grants[i].first_entry = (uint32_t)entries;
         entries += grants[i].handle_count;
         several |= grants[i].trust_domain != grants[0].trust_domain;
+        restricted |= grants[i].readable_by != 0;
         mem_store64(m, &sessions[i].id[0], 0);
         mem_store64(m, &sessions[i].id[1], 0);
         mem_store64(m, &sessions[i].usage, 0);
@@ -63,7 +109,8 @@ int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp
                                   .grants = grants,
                                   .lock = lock,
                                   .count = count,
-                                  .several_domains = several};
+                                  .several_domains = several || restricted,
+                                  .restricted = restricted};
     return (int64_t)entries;
 }
 

@@ -45,7 +45,12 @@ struct kbtp_grant {
     uint32_t handle_count;
     uint32_t first_entry; /* filled in by kbtp_sessions_init() */
     uint32_t partition;   /* filled in by kbtp_target_init(): its number + 1; 0: none */
+    /* Who may LOAD the handles of this range (R-SESS-29): whoever has it, and those with a
+     * reader_class whose bit, 1 << reader_class, is set. 0: everybody. */
+    uint32_t readable_by;
+    uint32_t reader_class; /* below KBTP_READER_CLASSES */
 };
+#define KBTP_READER_CLASSES 32u
 
 /* The state is in the low octet of its word; above it endings are counted, so that each has a
  * name. */
@@ -79,17 +84,26 @@ struct kbtp_sessions {
     struct kbtp_grant *grants; /* one each */
     mem64 *lock;
     uint32_t count;
-    uint32_t several_domains; /* the grants are not all of one trust domain */
+    /* The grants are not all of one trust domain; who may not read what another one stores does not
+     * find it in a block that was freed either. */
+    uint16_t several_domains;
+    uint16_t restricted; /* not everybody may read everything */
 };
 
 /*
  * Lays out the handle ranges one after the other. Returns the number of handles, or -EINVAL when
- * there are more than 2^31 - 1, the quotas' sum is above block_count, an ID is there twice, or a
- * count is zero. A quota may be: that initiator only loads.
+ * there are more than 2^31 - 1, the quotas' sum is above block_count, an ID is there twice, a
+ * reader class is none, a count is zero, or DIRECT_LOAD, which exposes all blocks, is for somebody
+ * who may not read all of them (R-DL-01). A quota may be zero: that initiator only loads.
  */
 int64_t kbtp_sessions_init(struct mem *m, struct kbtp_sessions *all, struct kbtp_session *sessions,
                            struct kbtp_grant *grants, mem64 *lock, uint32_t count,
                            uint32_t block_count);
+
+/* May the session of grant `index` LOAD what every range holds? */
+bool kbtp_grant_reads_all(const struct kbtp_grant *grants, uint32_t count, uint32_t index);
+/* May session `index` LOAD this entry, which is one of the table? */
+bool kbtp_session_may_read(const struct kbtp_sessions *all, uint32_t index, uint32_t entry);
 
 /*
  * A HELLO: finds or makes the session of this initiator and makes it ACTIVE. Returns its index, or

@@ -79,6 +79,11 @@ static void find_nearest(const cyaml_schema_field_t *fields, const char *key, co
     }
 }
 
+static const char *begin_of(const struct sim_text *text)
+{
+    return text->form != NULL ? text->form->begin : "kind: ring";
+}
+
 /* Without `fields`: a scenario whose kind is not known yet. */
 static bool complain_unknown_key(const struct sim_walk *walk, const cyaml_schema_field_t *fields)
 {
@@ -91,7 +96,8 @@ static bool complain_unknown_key(const struct sim_walk *walk, const cyaml_schema
         find_nearest(fields_of(&sim_kinds[i]), key, &nearest, &least);
     if (nearest != NULL)
         return complain_here(walk, "unknown key, did you mean '%s'?", nearest);
-    return complain_here(walk, "unknown key, remove it or take one of kbtp-scenario(5)");
+    return complain_here(walk, "unknown key, remove it or take one of %s",
+                         walk->text->form != NULL ? walk->text->form->page : "kbtp-scenario(5)");
 }
 
 #define OTHER_KIND "is a key of kind %s, remove it or write 'kind: %s'"
@@ -161,7 +167,7 @@ static bool check_list(struct sim_walk *walk, const cyaml_schema_value_t *schema
 /* The top of the scenario is the one mapping whose fields depend on the kind. */
 static bool is_scenario(const struct sim_walk *walk)
 {
-    return walk->path.length == 0;
+    return walk->path.length == 0 && walk->text->form == NULL;
 }
 
 /* At a key that is a word: its field, or NULL after a complaint. */
@@ -268,7 +274,7 @@ static bool check_scalar(const struct sim_walk *walk, const cyaml_schema_value_t
 {
     if (!check_characters(walk))
         return false;
-    if (strcmp(walk->path.text, KIND) == 0)
+    if (walk->text->form == NULL && strcmp(walk->path.text, KIND) == 0)
         return check_kind(walk);
     return schema->type != CYAML_ENUM || check_word(walk, schema);
 }
@@ -281,9 +287,9 @@ static bool check_value(struct sim_walk *walk, const cyaml_schema_value_t *schem
     if (schema->type == CYAML_MAPPING) {
         if (type == YAML_MAPPING_START_EVENT)
             return check_mapping(walk, schema->mapping.fields);
-        return complain_here(walk, "is not a mapping, %s",
-                             is_scenario(walk) ? "start with 'kind: ring'"
-                                               : "write keys with values, such as 'name: X'");
+        if (walk->path.length == 0)
+            return complain_here(walk, "is not a mapping, start with '%s'", begin_of(walk->text));
+        return complain_here(walk, "is not a mapping, write keys with values, such as 'name: X'");
     }
     if (schema->type == CYAML_SEQUENCE) {
         if (type == YAML_SEQUENCE_START_EVENT)
@@ -301,11 +307,12 @@ static bool check_events(struct sim_walk *walk)
     if (!sim_walk_next(walk))
         return false;
     if (walk->event.type == YAML_STREAM_END_EVENT)
-        return complain_here(walk, "is empty, start with 'kind: ring'");
+        return complain_here(walk, "is empty, start with '%s'", begin_of(walk->text));
     if (!sim_walk_next(walk))
         return false;
     walk->place = sim_walk_place(walk);
-    if (!check_value(walk, sim_kinds->schema) || !sim_walk_next(walk))
+    const struct sim_form *form = walk->text->form;
+    if (!check_value(walk, form != NULL ? form->schema : sim_kinds->schema) || !sim_walk_next(walk))
         return false;
     walk->place = sim_walk_place(walk);
     return walk->event.type == YAML_STREAM_END_EVENT ||

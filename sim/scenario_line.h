@@ -2,7 +2,7 @@
 /*
  * What is wrong with a file, in one line for a person. What comes from the input passes through
  * here, where nothing is let through that could move a terminal's cursor or break the line.
- * Included by sim/scenario*.c and sim/read_file.c only.
+ * Included by sim/scenario*.c, sim/read_file.c and cli/policy.c only.
  */
 #ifndef KBTP_SIM_SCENARIO_LINE_H
 #define KBTP_SIM_SCENARIO_LINE_H

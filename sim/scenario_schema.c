@@ -193,13 +193,18 @@ static const cyaml_config_t settings = {
     .flags = CYAML_CFG_NO_ALIAS,
 };
 
-struct sim_raw_scenario *sim_scenario_load(struct sim_text *text)
+static const cyaml_schema_value_t *schema_of(const struct sim_text *text)
+{
+    return text->form != NULL ? text->form->schema : text->kind->schema;
+}
+
+void *sim_form_load(struct sim_text *text)
 {
     cyaml_data_t *data = NULL;
     if (!sim_scenario_check(text))
         return NULL;
     cyaml_err_t failed = cyaml_load_data((const uint8_t *)text->octets, text->length, &settings,
-                                         text->kind->schema, &data, NULL);
+                                         schema_of(text), &data, NULL);
     if (failed != CYAML_OK) { /* little else than want of memory */
         sim_complain_at(text, sim_top_of_text, "",
                         "cannot be read (%s), give this program more memory",
@@ -209,7 +214,17 @@ struct sim_raw_scenario *sim_scenario_load(struct sim_text *text)
     return data;
 }
 
+void sim_form_unload(const struct sim_text *text, void *raw)
+{
+    cyaml_free(&settings, schema_of(text), raw, 0);
+}
+
+struct sim_raw_scenario *sim_scenario_load(struct sim_text *text)
+{
+    return sim_form_load(text);
+}
+
 void sim_scenario_unload(const struct sim_text *text, struct sim_raw_scenario *raw)
 {
-    cyaml_free(&settings, text->kind->schema, raw, 0);
+    sim_form_unload(text, raw);
 }

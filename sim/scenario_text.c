@@ -31,7 +31,9 @@ static void complain(const struct sim_text *text, struct sim_place place, const 
 {
     char where[256];
     snprintf(where, sizeof where, ":%zu:%zu: %s: ", place.line, place.column,
-             path[0] != '\0' ? path : "scenario");
+             path[0] != '\0' ? path
+             : text->form    ? text->form->what
+                             : "scenario");
     sim_error_line(text->error, text->error_size, text->name, where, format, args);
 }
 

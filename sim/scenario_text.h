@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The text of a scenario while it is read: its YAML events, where its keys stand, and complaints
- * about it. Included by sim/scenario*.c only.
+ * about it. Included by sim/scenario*.c, and by those who read YAML files of another form.
  *
  * A path is the way from the top of the scenario, whose path is empty, to a key or a list entry:
  * "allocators[1].agent". Keys with unusual characters stand in quotes, so that no two places have
@@ -38,6 +38,15 @@ struct sim_mark {
 };
 
 struct sim_kind;
+struct cyaml_schema_value;
+
+/* What a file is that is no scenario. */
+struct sim_form {
+    const char *what;                        /* messages call the whole so: "policy" */
+    const char *begin;                       /* what it can begin with: "initiators:" */
+    const char *page;                        /* which manual page has its keys: "kbtp-policy(5)" */
+    const struct cyaml_schema_value *schema; /* of a mapping */
+};
 
 struct sim_text {
     const char *name; /* what messages call it */
@@ -45,6 +54,7 @@ struct sim_text {
     size_t length;
     char *error; /* where complaints go */
     size_t error_size;
+    const struct sim_form *form; /* NULL: it is a scenario */
     const struct sim_kind *kind; /* what the key `kind` says; NULL before it came */
     struct sim_mark *marks;      /* as many as the schemas allow; free() releases them */
     unsigned marks_count, marks_room;
@@ -81,6 +91,13 @@ bool sim_walk_next(struct sim_walk *walk);
 /* Remembers where the present path is. */
 bool sim_walk_mark(const struct sim_walk *walk);
 void sim_walk_close(struct sim_walk *walk);
+
+/*
+ * Reads a text of `form` into what its schema says, and marks its keys; NULL after a complaint.
+ * Strings may be taken out (leave NULL), then free() releases them; sim_form_unload() the rest.
+ */
+void *sim_form_load(struct sim_text *text);
+void sim_form_unload(const struct sim_text *text, void *raw);
 
 /* Where the present event starts. */
 struct sim_place sim_walk_place(const struct sim_walk *walk);

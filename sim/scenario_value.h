@@ -2,7 +2,7 @@
 /*
  * The values of a scenario whose form is right (scenario_schema.h): numbers, words and names, and
  * what each kind of world makes of them. Functions that return a bool complain when it is false.
- * Included by sim/scenario*.c and sim/kind.c only.
+ * Included by sim/scenario*.c, sim/kind.c and cli/policy.c only.
  */
 #ifndef KBTP_SIM_SCENARIO_VALUE_H
 #define KBTP_SIM_SCENARIO_VALUE_H

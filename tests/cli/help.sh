@@ -30,7 +30,7 @@ cp "$out" all
 same all --help
 same all -h
 
-for command in explore replay; do
+for command in explore replay policy; do
     check "$command in kbtp help" grep -q "^  $command " all
     shows "usage: kbtp $command" help $command
     says "$out" 'exit status'
@@ -53,6 +53,9 @@ for option in mode seed max-states max-seconds max-memory execution memory tear 
 done
 for option in until msc json; do
     says replay "--$option"
+done
+for option in blocks json; do
+    says policy "--$option"
 done
 
 kbtp --version

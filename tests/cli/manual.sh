@@ -83,6 +83,10 @@ echo '01 20 0000 0000000000000007 0000000000004001 0005 0000
 00000008 00000000 0000000000150000' >completion.hex
 echo '01 12 0001 0000000000000007 0000000000004001 0000 0000
 00000000 0000000000000000 00000008 4b56424c4f434b2121' >request.hex
+sed -n '/^initiators:/,/^default:/p' "$SOURCE/docs/kbtp-policy.5.scd" >policy.yaml
+examples_of kbtp-policy.5
+equal 'examples of kbtp-policy.5 that show something' 1 "$shown_blocks"
+
 examples_of kbtp-decode.1
 equal 'examples of kbtp-decode.1 that show something' 3 "$shown_blocks"
 finish

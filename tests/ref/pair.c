@@ -50,7 +50,9 @@ static int open_target(struct pair *pair)
         grants[i] = (struct kbtp_grant){.known = !unknown,
                                         .features = pair->config.features,
                                         .quota = pair->config.quotas[i],
-                                        .handle_count = pair->config.handles};
+                                        .handle_count = pair->config.handles,
+                                        .readable_by = pair->config.readable_by[i],
+                                        .reader_class = pair->config.reader_class[i]};
         grants[i].trust_domain = pair->config.domains ? (uint16_t)i : 0;
         memset(grants[i].initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
     }

@@ -21,8 +21,9 @@
 struct pair_config {
     struct kbtp_target_config target; /* session_count is set by pair_open() */
     uint32_t quotas[PAIR_INITIATORS];
-    uint32_t handles; /* per session */
-    uint32_t depth;   /* of initiators */
+    uint32_t readable_by[PAIR_INITIATORS], reader_class[PAIR_INITIATORS]; /* of grants */
+    uint32_t handles;                                                     /* per session */
+    uint32_t depth;                                                       /* of initiators */
     uint32_t workers, initiators;
     bool domains;      /* each is a trust domain of its own */
     uint16_t features; /* that all may have and ask for */

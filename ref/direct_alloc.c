@@ -256,6 +256,7 @@ static int go_on(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t 
     const struct kbtp_direct *direct = &i->direct[place];
     switch (direct->stage) {
     case KBTP_DIRECT_WAIT:
+        kbtp_sends_rest(&i->sends);
         return arm_reread(i, cpu);
     case KBTP_DIRECT_NONE:
         if (!is_in_partition(&i->target, direct->block_offset))

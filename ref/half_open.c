@@ -61,6 +61,7 @@ void kbtp_probe_answered(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 {
     if (c->probe == KBTP_PROBING_POSTED)
         lives(w, cpu, c);
+    kbtp_sends_rest(&c->sends);
 }
 
 void kbtp_probe_expired(struct kbtp_worker *w, const struct kbtp_cpu *cpu,

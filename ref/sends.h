@@ -58,10 +58,15 @@ static inline uint32_t kbtp_sends_room(const struct kbtp_sends *sends)
     return sends->depth - (sends->posted - sends->retired);
 }
 
-/* A completion of the send queue, of any status. An empty queue is as it was at first. */
+/* A completion of the send queue, of any status. */
 static inline void kbtp_sends_retire(struct kbtp_sends *sends, uint64_t wr_id)
 {
     sends->retired = (uint32_t)wr_id;
+}
+
+/* For those who post the same again and again: a queue that is empty is as it was at first. */
+static inline void kbtp_sends_rest(struct kbtp_sends *sends)
+{
     if (sends->retired == sends->posted)
         sends->posted = sends->retired = 0;
 }

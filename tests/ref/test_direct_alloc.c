@@ -618,6 +618,29 @@ static void a_bind_at_the_timeout(void)
     close_raw();
 }
 
+/* R-QUOTA-11, I-20: the last look is over, and then a BIND comes that was on its way: what has been
+ * received is handled before anything is taken back. */
+static void a_bind_after_the_last_look(void)
+{
+    open_raw();
+    uint32_t t = take_ticket();
+    struct kbtp_slot_value slot = read_slot(t);
+    write_block(slot.block_offset, 0x55);
+    for (uint32_t n = 0; n < LOOKS; n++)
+        look(0);
+    for (uint32_t worker = 0; worker < pair.config.workers; worker++)
+        if (provider->expire(pair.worker_cpus[worker].rdma,
+                             pair.target.sessions.count + pair.config.target.max_connections))
+            pair_poll_worker(&pair, worker); /* once: it looks, and decides nothing */
+    send_bind(0, t, slot.block_offset, 64);
+    move();
+    CU_ASSERT_EQUAL(answer_to(0), KBTP_STATUS_OK);
+    uint32_t u = take_ticket();
+    write_block(read_slot(u).block_offset, 0x66); /* the right to write was not taken away */
+    CU_ASSERT_EQUAL(bind(1, u, read_slot(u).block_offset, 64), KBTP_STATUS_OK);
+    close_raw();
+}
+
 /* ---- offers that make no sense ----------------------------------------------------------- */
 
 static void good_offer(struct kbtp_hello_ack *offer)
@@ -801,6 +824,7 @@ int main(void)
         {"another ticket after the invalidation", another_ticket_after_the_invalidation},
         {"a ticket without a block", a_ticket_without_a_block},
         {"a BIND at the timeout", a_bind_at_the_timeout},
+        {"a BIND after the last look", a_bind_after_the_last_look},
         {"it waits", it_waits},
         {"it gives up", it_gives_up},
         {"it sees that it was abandoned", it_sees_that_it_was_abandoned},

@@ -23,10 +23,8 @@ static struct pair_config with_readers(uint32_t first, uint32_t second, uint32_t
 /* Initiator i, of handle n in the range of `owner`. */
 static struct kbtp_outcome ask(uint32_t i, uint8_t opcode, uint32_t owner, uint32_t n)
 {
-    struct kbtp_operation operation = pair_operation(&pair, owner, opcode, n, 64, 0);
-    operation.data = pair.initiators[i].data;
-    operation.stag = pair.initiators[i].region.stag;
-    operation.tagged_offset = pair.initiators[i].region.base_to;
+    struct kbtp_operation operation = pair_operation(&pair, i, opcode, n, 64, 0);
+    operation.handle = pair.config.target.first_handle + owner * pair.config.handles + n;
     return pair_do(&pair, i, &operation);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bare_world.h"
+#include "chain_hosts.h"
 #include "sim/random.h"
 #include "sim/trace.h"
 #include "tests/run.h"
@@ -100,20 +101,8 @@ static void add_rnics(struct sim_world *w, const struct cw_test *test)
                                            .regions = 16,
                                            .chain_first = test->first,
                                            .wqe_big_endian = test->big_endian};
-    for (uint32_t i = 0; i < 2; i++) {
-        struct sim_rnic_limits limits = {.connections = 1,
-                                         .send_depth = depth_of(test),
-                                         .recv_depth = 2,
-                                         .max_sge = 4,
-                                         .reads = 2,
-                                         .cqs = 1,
-                                         .loops = i == 1 ? 2 : 0};
-        int rnic = sim_rnic_add(w, i ? "B-rnic" : "A-rnic", &config);
-        CU_ASSERT_FATAL(rnic >= 0);
-        CU_ASSERT_EQUAL_FATAL(sim_rnic_attach(w, i, (uint32_t)rnic, &limits), 0);
-    }
-    const uint32_t to = 1;
-    CU_ASSERT_EQUAL_FATAL(sim_rnic_route(w, 0, &to, 1), 0);
+    static const char *const rnics[] = {"A-rnic", "B-rnic"};
+    chain_hosts(w, rnics, &config, depth_of(test), 4);
 }
 
 static void register_all(struct cw *w)

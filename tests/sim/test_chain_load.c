@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bare_world.h"
+#include "chain_hosts.h"
 #include "chain_load_software.h"
 #include "ref/chain_load.h"
 #include "sim/explore.h"
@@ -173,21 +174,9 @@ static void add_hosts(bool big_endian_fields, uint32_t max_sge)
                                            .atomic_memory_big_endian = running->atomic_big_endian};
     CU_ASSERT_EQUAL_FATAL(sim_cpu_add(world, "A", SIM_AGENT_CPU, &asker_program), 0);
     CU_ASSERT_EQUAL_FATAL(sim_cpu_add(world, "T", SIM_AGENT_CPU, &idle_program), 1);
-    for (uint32_t i = 0; i < 2; i++) {
-        uint32_t depth = running->fetched_ahead ? running->fetched_ahead : 2;
-        struct sim_rnic_limits limits = {.connections = 1,
-                                         .send_depth = depth,
-                                         .recv_depth = 2,
-                                         .max_sge = max_sge,
-                                         .reads = 2,
-                                         .cqs = 1,
-                                         .loops = i == 1 ? 2 : 0};
-        int rnic = sim_rnic_add(world, i ? "T-rnic" : "A-rnic", &config);
-        CU_ASSERT_FATAL(rnic >= 0);
-        CU_ASSERT_EQUAL_FATAL(sim_rnic_attach(world, i, (uint32_t)rnic, &limits), 0);
-    }
-    const uint32_t to = 1;
-    CU_ASSERT_EQUAL_FATAL(sim_rnic_route(world, 0, &to, 1), 0);
+    static const char *const rnics[] = {"A-rnic", "T-rnic"};
+    chain_hosts(world, rnics, &config, running->fetched_ahead ? running->fetched_ahead : 2,
+                max_sge);
 }
 
 static void connect(struct rdma *a, struct rdma *t)

@@ -175,16 +175,9 @@ int kbtp_initiator_direct_store(struct kbtp_initiator *initiator, const struct k
                                             .data_length = store->length,
                                             .generation = store->generation,
                                             .stage = KBTP_DIRECT_TICKET};
-    failed = take_ticket(i, cpu, place);
-    if (failed) {
-        i->pending[place] = (struct kbtp_pending){0};
-        i->direct[place] = (struct kbtp_direct){0};
-        kbtp_initiator_abort(i, cpu, failed);
-        return failed;
-    }
-    i->outstanding++;
-    i->usage++;
-    return 0;
+    failed = kbtp_direct_begun(i, cpu, place, take_ticket(i, cpu, place));
+    i->usage += failed == 0;
+    return failed;
 }
 
 /* ---- going on ---------------------------------------------------------------------------- */

@@ -29,6 +29,19 @@ static int post_read(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint3
     return kbtp_sends_post(cpu, &i->sends, i->conn, &read, KBTP_WR_READ, place, NULL);
 }
 
+int kbtp_direct_begun(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place,
+                      int failed)
+{
+    if (failed) {
+        i->pending[place] = (struct kbtp_pending){0};
+        i->direct[place] = (struct kbtp_direct){0};
+        kbtp_initiator_abort(i, cpu, failed);
+    } else {
+        i->outstanding++;
+    }
+    return failed;
+}
+
 int kbtp_direct_read(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place,
                      uint64_t remote_to, uint32_t stag)
 {
@@ -78,15 +91,7 @@ int kbtp_initiator_direct_load(struct kbtp_initiator *initiator, const struct kb
                                             .lkey = load->lkey,
                                             .generation = load->generation,
                                             .stage = KBTP_DIRECT_FIRST};
-    int failed = read_entry(i, cpu, place);
-    if (failed) {
-        i->pending[place] = (struct kbtp_pending){0};
-        i->direct[place] = (struct kbtp_direct){0};
-        kbtp_initiator_abort(i, cpu, failed);
-        return failed;
-    }
-    i->outstanding++;
-    return 0;
+    return kbtp_direct_begun(i, cpu, place, read_entry(i, cpu, place));
 }
 
 /* ---- judging ----------------------------------------------------------------------------- */

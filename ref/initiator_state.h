@@ -139,7 +139,11 @@ enum kbtp_direct_stage {
 /* Can these descriptors be used? */
 bool kbtp_direct_load_offer_is_good(const struct kbtp_hello_ack *ack);
 bool kbtp_direct_alloc_offer_is_good(const struct kbtp_initiator *i, const struct rdma_caps *caps);
-/* A READ of `length` octets for the request in `place`, into its copy of an entry or slot. */
+/* The first work request of what is in `place` was posted, or could not be: then nothing is there,
+ * and the connection ends. Returns `failed`. */
+int kbtp_direct_begun(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place,
+                      int failed);
+/* A READ for the request in `place`, into its copy of an entry or slot. */
 int kbtp_direct_read(struct kbtp_initiator *i, const struct kbtp_cpu *cpu, uint32_t place,
                      uint64_t remote_to, uint32_t stag);
 /* A READ for the request in `place` has completed well; true with an outcome. */

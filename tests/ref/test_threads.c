@@ -59,13 +59,13 @@ struct asked {
 
 struct client {
     struct pair_initiator *it;
-    uint32_t number;
     const struct setting *setting;
     uint64_t random;
+    uint64_t loaded, foreign, in_doubt, lost; /* what was reached */
+    uint32_t number;
+    uint32_t next; /* place to be looked at first */
     struct bound own[HANDLES];
     struct asked asked[DEPTH];
-    uint32_t next;                            /* place to be looked at first */
-    uint64_t loaded, foreign, in_doubt, lost; /* what was reached */
 };
 
 static struct threaded device;

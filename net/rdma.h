@@ -429,6 +429,9 @@ struct rdma {
     const struct rdma_ops *ops;
 };
 
+/* librdmacm has calls with the same names: a file that uses those defines RDMA_WITHOUT_CALLS. */
+#ifndef RDMA_WITHOUT_CALLS
+
 /* [ibv_query_device_ex, ibv_query_port; what both ends of the stack can do] Never fails. */
 static inline void rdma_caps(struct rdma *r, struct rdma_caps *caps)
 {
@@ -684,5 +687,7 @@ static inline int rdma_chain_reg_strided(struct rdma *r, void *addr, uint32_t co
                ? r->ops->chain->reg_strided(r, addr, count, octets, stride, access, region)
                : -ENOTSUP;
 }
+
+#endif /* RDMA_WITHOUT_CALLS */
 
 #endif

@@ -107,8 +107,8 @@ struct sim_tickets sim_protocol_tickets_before(const struct sim_world *w, uint32
         const char *slot = memory->slots + 16u * ((ticket - i) % memory->slot_count);
         uint32_t behind = sim_ring_sequence(slot) - (ticket - i);
         bool filled = sim_ring_offset(sim_ring_of(w), slot) != UINT64_MAX;
-        /* It may be that of a lap before, for whose consumption later tickets wait (I-09). */
         tickets.with_block += filled && (behind == 0 || behind > INT32_MAX);
+        tickets.earlier += filled && behind > INT32_MAX;
         tickets.unbound += (filled && behind == 0) || behind > INT32_MAX;
     }
     return tickets;

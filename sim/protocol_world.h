@@ -142,10 +142,11 @@ const struct sim_request *sim_protocol_request(const struct sim_world *w, uint32
 uint32_t sim_protocol_tag(const char *at, uint32_t octets);
 /*
  * Tickets that initiators have taken by themselves and whose slots hold a block: of this one's
- * partition. And of the last N all that are not bound, those that wait for one too.
+ * partition. Of these, those of earlier laps, for whose consumption later tickets wait (I-09). And
+ * of the last N all that are not bound, those that wait for a block too.
  */
 struct sim_tickets {
-    uint32_t with_block, unbound;
+    uint32_t with_block, earlier, unbound;
 };
 struct sim_tickets sim_protocol_tickets(const struct sim_world *w, uint32_t initiator);
 /* The same, but only of tickets before this one. */

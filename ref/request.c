@@ -585,3 +585,17 @@ bool kbtp_requests_reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     }
     return true;
 }
+
+/* Other workers' allocations wait for their slots (I-05). A consumed slot is nobody's business any
+ * more, and no device knows of these blocks yet. */
+void kbtp_requests_leave_tickets(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                                 struct kbtp_connection *c)
+{
+    for (uint32_t n = 0; n < c->order_count; n++) {
+        struct kbtp_request *request = kbtp_nth_request(w, c, n);
+        if (request->stage != KBTP_STAGE_TICKET || !give_block_back(w, cpu, c, request))
+            continue;
+        request->alloc.stage = KBTP_ALLOC_IDLE;
+        refuse(request, KBTP_STATUS_INTERNAL, request->generation);
+    }
+}

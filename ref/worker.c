@@ -425,12 +425,22 @@ void kbtp_retry_deferred(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
         w->counters->values[KBTP_COUNT_FREES_WRITTEN] += written;
 }
 
+/* What others wait for needs no completion: it goes on without. */
+static void leave_ring(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
+{
+    for (uint32_t i = 0; i < w->target->config.max_connections; i++)
+        kbtp_requests_leave_tickets(w, cpu, &w->connections[i]);
+    kbtp_retry_deferred(w, cpu);
+}
+
 int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uint32_t budget)
 {
     bool emptied;
     int taken = take(worker, cpu, budget ? budget : 1, &emptied);
-    if (taken < 0)
+    if (taken < 0) {
+        leave_ring(worker, cpu);
         return taken;
+    }
     for (uint32_t i = 0; i < worker->target->config.max_connections; i++) {
         struct kbtp_connection *c = &worker->connections[i];
         kbtp_probe_advance(worker, cpu, c);

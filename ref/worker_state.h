@@ -241,6 +241,9 @@ void kbtp_requests_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 /* After the connection was drained: gives back what its requests had taken. False: not all yet. */
 bool kbtp_requests_reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                            struct kbtp_connection *c);
+/* The completion queue is broken, and no request can go on: gives back the tickets that wait. */
+void kbtp_requests_leave_tickets(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                                 struct kbtp_connection *c);
 
 /* ---- ref/request_session.c: HELLO, GOODBYE, and what is not allowed ---------------------- */
 

@@ -100,11 +100,6 @@ static void close_policy(void)
     policy_end(&policy);
 }
 
-static const struct kbtp_hello_ack *said(uint32_t i)
-{
-    return kbtp_initiator_target(pair.initiators[i].initiator);
-}
-
 /* Initiator i, of handle n of the range of session `owner`. */
 static struct kbtp_outcome ask(uint32_t i, uint8_t opcode, uint32_t owner, uint32_t n)
 {
@@ -140,10 +135,7 @@ static void store_quota(uint32_t i, bool seen[BLOCKS])
 
 static void lose(uint32_t i)
 {
-    pair_settle(&pair);
-    provider->cut(pair.initiators[i].cpu.rdma, 0);
-    pair_settle(&pair);
-    CU_ASSERT(pair_is_down(&pair, i));
+    lose_connection(i);
     CU_ASSERT_EQUAL(state_of(i), KBTP_SESSION_RETAINED);
 }
 

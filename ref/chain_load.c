@@ -185,11 +185,14 @@ const struct kbtp_chain_program kbtp_chain_load = {
     .receive_count = sizeof receive / sizeof *receive,
 };
 
-int kbtp_chain_load_for(uint64_t first_handle, struct kbtp_chain_wr memory[KBTP_LOAD_WRS],
+int kbtp_chain_load_for(const struct kbtp_sessions *sessions, uint32_t index, uint64_t first_handle,
+                        struct kbtp_chain_wr memory[KBTP_LOAD_WRS],
                         struct kbtp_chain_program *program)
 {
     if (first_handle % 65536 != 0)
         return -EINVAL;
+    if (!kbtp_grant_reads_all(sessions->grants, sessions->count, index))
+        return -EACCES;
     memcpy(memory, wrs, sizeof wrs);
     for (uint32_t i = 0; i < 6; i++)
         memory[KBTP_LOAD_CHECK_HANDLE].compare[i] = (uint8_t)(first_handle >> (56 - 8 * i));

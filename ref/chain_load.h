@@ -28,12 +28,16 @@
  *     not fit the receive, and ends the connection.
  *   - A handle of the range's upper 48 bits but beyond the table stops the loop: the device refuses
  *     the READ, the queue fails, and no later request of this connection is answered.
+ *   - Who may read which range (R-SESS-29) no work request looks at: the chain reads whatever the
+ *     view of the table shows. It is for sessions that may read every range, which
+ *     kbtp_chain_load_for() sees to.
  *   - ADDR_LE is not selected. SGEs of a receive: 10; 14 or 17 where fields are little-endian.
  */
 #ifndef KBTP_REF_CHAIN_LOAD_H
 #define KBTP_REF_CHAIN_LOAD_H
 
 #include "ref/chain.h"
+#include "ref/session.h"
 
 /* The look-up table, one for all connections; constant once it is filled. */
 #define KBTP_CHAIN_LOAD_LOOKUP_OCTETS (4u << 16)
@@ -80,14 +84,18 @@ enum kbtp_chain_load_wr {
     KBTP_LOAD_WRS,
 };
 
-/* The program. The handles' upper 48 bits are 0: see kbtp_chain_load_for(). */
+/* The program. The handles' upper 48 bits are 0, and whose it is nobody has asked: see
+ * kbtp_chain_load_for(). */
 extern const struct kbtp_chain_program kbtp_chain_load;
 
 /*
- * The program for handles from `first_handle` on, which is a multiple of 65536, else -EINVAL.
- * `memory` is for it.
+ * The program for the connection of session `index`, whose target has handles from `first_handle`
+ * on. `memory` is for it. -EINVAL unless that is a multiple of 65536; -EACCES when there is a range
+ * that this session may not read, which software would answer with INVALID_HANDLE: the connection
+ * is one for software.
  */
-int kbtp_chain_load_for(uint64_t first_handle, struct kbtp_chain_wr memory[KBTP_LOAD_WRS],
+int kbtp_chain_load_for(const struct kbtp_sessions *sessions, uint32_t index, uint64_t first_handle,
+                        struct kbtp_chain_wr memory[KBTP_LOAD_WRS],
                         struct kbtp_chain_program *program);
 
 /*

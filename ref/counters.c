@@ -124,6 +124,13 @@ static const struct kbtp_metric metrics[] = {
      .source = KBTP_METRIC_GAUGES,
      .first = KBTP_GAUGE_RING_TICKETS,
      .count = 1},
+    {.name = "kbtp_oldest_ticket",
+     .help = "Tickets taken since the oldest whose block is still in its slot; above the number of "
+             "slots, an allocation waits for that.",
+     .type = KBTP_METRIC_GAUGE,
+     .source = KBTP_METRIC_GAUGES,
+     .first = KBTP_GAUGE_OLDEST_TICKET,
+     .count = 1},
     {.name = "kbtp_deferred_frees",
      .help = "Frees that wait for their ring slot.",
      .type = KBTP_METRIC_GAUGE,

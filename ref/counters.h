@@ -90,6 +90,7 @@ void kbtp_worker_counters(const struct kbtp_worker *worker, struct kbtp_counters
 
 enum kbtp_gauge {
     KBTP_GAUGE_RING_TICKETS, /* may be below zero */
+    KBTP_GAUGE_OLDEST_TICKET,
     KBTP_GAUGE_DEFERRED,
     KBTP_GAUGE_PINS,
     KBTP_GAUGE_CONNECTIONS,

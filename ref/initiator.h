@@ -114,7 +114,8 @@ const struct kbtp_hello_ack *kbtp_initiator_target(const struct kbtp_initiator *
  * that is remembered of Handles and Generations is void (I-11), for the initiator has another
  * range, or there was no session before. True does not prove that the target has not started again:
  * it does not say so. One that begins with another config.first_handle each time can be told by
- * this; else its Generations differ from those before in all but 1 of 65,535 cases. Valid when
+ * this; else its Generations differ from those before in all but 1 of 65,535 cases.
+ * Valid when READY.
  */
 bool kbtp_initiator_same_range(const struct kbtp_initiator *initiator);
 

@@ -278,6 +278,7 @@ static void look_at_slot(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 {
     if (!kbtp_ring_poll_ordered(cpu->mem, kbtp_ring_of(w, c), &request->alloc))
         return;
+    kbtp_tickets_consumed(w, c, request->alloc.ticket);
     request->stage = needs_fetch(request) ? KBTP_STAGE_FETCH : KBTP_STAGE_READY;
     if (request->stage == KBTP_STAGE_READY)
         copy_inline(w, cpu, c, request, request->alloc.block_offset);
@@ -348,8 +349,21 @@ static void begin_store(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
         request->stage = needs_fetch(request) ? KBTP_STAGE_STAGING : KBTP_STAGE_READY;
 }
 
-static void wait_for_staging(struct kbtp_worker *w, struct kbtp_request *request)
+/* A ticket of a partition may wait for its initiator; what others need is not held meanwhile. */
+static bool waits_for_initiator(const struct kbtp_worker *w, const struct kbtp_connection *c,
+                                uint32_t n)
 {
+    for (uint32_t i = 0; kbtp_tickets_of(w, c) && i < n; i++)
+        if (kbtp_nth_request(w, c, i)->stage == KBTP_STAGE_TICKET)
+            return true;
+    return false;
+}
+
+static void wait_for_staging(struct kbtp_worker *w, const struct kbtp_connection *c,
+                             struct kbtp_request *request, uint32_t n)
+{
+    if (waits_for_initiator(w, c, n))
+        return;
     request->staging = take_staging(w);
     if (request->staging != KBTP_NO_STAGING)
         request->stage = KBTP_STAGE_FETCH;
@@ -489,7 +503,7 @@ static void step(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_
     if (request->stage == KBTP_STAGE_TICKET)
         look_at_slot(w, cpu, c, request);
     if (request->stage == KBTP_STAGE_STAGING)
-        wait_for_staging(w, request);
+        wait_for_staging(w, c, request, n);
     if (request->stage == KBTP_STAGE_FETCH)
         fetch(w, cpu, c, request);
     if (request->stage == KBTP_STAGE_READY && n == 0)
@@ -532,14 +546,18 @@ void kbtp_requests_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 
 /* ---- after the connection has ended ------------------------------------------------------ */
 
-/* An ALLOC_STORE that took no effect: its block goes back, under a new ticket (I-04). */
+/* An ALLOC_STORE that took no effect: its block goes back, under a new ticket (I-04). A ticket of a
+ * partition is looked after with those of the initiator: it may be none that ever gets a block. */
 static bool give_block_back(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                             struct kbtp_connection *c, struct kbtp_request *request)
 {
     const struct kbtp_ring *ring = kbtp_ring_of(w, c);
     bool ticket_only = request->alloc.stage == KBTP_ALLOC_WAIT;
-    if (request->alloc.stage == KBTP_ALLOC_WAIT &&
-        !kbtp_ring_poll_ordered(cpu->mem, ring, &request->alloc))
+    if (ticket_only && kbtp_tickets_of(w, c)) {
+        c->usage--;
+        return true;
+    }
+    if (ticket_only && !kbtp_ring_poll_ordered(cpu->mem, ring, &request->alloc))
         return false;
     if (request->alloc.stage == KBTP_ALLOC_DONE) {
         kbtp_count(w, ticket_only ? KBTP_COUNT_RECLAIMED_TICKETS : KBTP_COUNT_RECLAIMED_BLOCKS);
@@ -584,4 +602,18 @@ bool kbtp_requests_reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
         drop_oldest(w, c);
     }
     return true;
+}
+
+/* Other workers' allocations wait for their slots (I-05). A consumed slot is nobody's business any
+ * more, and no device knows of these blocks yet. */
+void kbtp_requests_leave_tickets(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                                 struct kbtp_connection *c)
+{
+    for (uint32_t n = 0; n < c->order_count; n++) {
+        struct kbtp_request *request = kbtp_nth_request(w, c, n);
+        if (request->stage != KBTP_STAGE_TICKET || !give_block_back(w, cpu, c, request))
+            continue;
+        request->alloc.stage = KBTP_ALLOC_IDLE;
+        refuse(request, KBTP_STATUS_INTERNAL, request->generation);
+    }
 }

@@ -178,6 +178,29 @@ void kbtp_ring_consume(struct mem *m, const struct kbtp_ring *ring, uint32_t tic
                 offset_to_memory(ring, KBTP_BLOCK_NONE));
 }
 
+/* How many tickets ago was that one taken whose block is in the slot? 0: it is empty, or free. */
+static uint32_t age_of(struct mem *m, const struct kbtp_ring *ring, struct kbtp_slot *slot,
+                       uint32_t head)
+{
+    uint32_t sequence = mem_load32(m, &slot->sequence);
+    if (offset_from_memory(ring, mem_load64(m, &slot->block_offset)) == KBTP_BLOCK_NONE)
+        return 0;
+    if (mem_load32(m, &slot->sequence) != sequence)
+        return 0; /* it was written meanwhile: the block is of the next lap */
+    uint32_t age = head - octets_be32(sequence);
+    return age <= INT32_MAX ? age : 0;
+}
+
+uint32_t kbtp_ring_oldest(struct mem *m, const struct kbtp_ring *ring)
+{
+    uint32_t head = kbtp_counter_ticket(mem_load64(m, ring->head)), oldest = 0;
+    for (uint32_t i = 0; i < ring->config.slot_count; i++) {
+        uint32_t age = age_of(m, ring, &ring->slots[i], head);
+        oldest = age > oldest ? age : oldest;
+    }
+    return oldest;
+}
+
 /*
  * Was the slot consumed by the allocation one lap before ticket u? All ones alone is not enough:
  * the slot may still be owed to an earlier free (I-02). Sequence first: it only grows, so seen at

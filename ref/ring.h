@@ -141,6 +141,13 @@ enum kbtp_slot_state kbtp_ring_look(struct mem *m, const struct kbtp_ring *ring,
 void kbtp_ring_consume(struct mem *m, const struct kbtp_ring *ring, uint32_t ticket);
 
 /*
+ * How many tickets have been taken since the oldest one whose block is still in its slot, itself
+ * counted; 0: there is none. Above N some allocation waits for just that slot (I-05). Looks at each
+ * slot in turn, while others may go on.
+ */
+uint32_t kbtp_ring_oldest(struct mem *m, const struct kbtp_ring *ring);
+
+/*
  * Frees whose slot was not yet consumed. One list per worker; no other agent touches it. The oldest
  * comes first. The memory is the caller's: block_count entries are always enough.
  */

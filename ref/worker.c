@@ -284,8 +284,7 @@ static void forget(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbt
 static void finish(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c)
 {
     assert(c->loads_count == 0);
-    bool tickets_ended = kbtp_tickets_end(w, cpu, c);
-    if (!kbtp_requests_reclaim(w, cpu, c) || !tickets_ended)
+    if (!kbtp_requests_reclaim(w, cpu, c) || !kbtp_tickets_end(w, cpu, c))
         return;
     kbtp_tickets_forget(w, cpu, c);
     if (c->has_session) {
@@ -425,12 +424,22 @@ void kbtp_retry_deferred(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
         w->counters->values[KBTP_COUNT_FREES_WRITTEN] += written;
 }
 
+/* What others wait for needs no completion: it goes on without. */
+static void leave_ring(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
+{
+    for (uint32_t i = 0; i < w->target->config.max_connections; i++)
+        kbtp_requests_leave_tickets(w, cpu, &w->connections[i]);
+    kbtp_retry_deferred(w, cpu);
+}
+
 int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uint32_t budget)
 {
     bool emptied;
     int taken = take(worker, cpu, budget ? budget : 1, &emptied);
-    if (taken < 0)
+    if (taken < 0) {
+        leave_ring(worker, cpu);
         return taken;
+    }
     for (uint32_t i = 0; i < worker->target->config.max_connections; i++) {
         struct kbtp_connection *c = &worker->connections[i];
         kbtp_probe_advance(worker, cpu, c);

@@ -38,7 +38,8 @@ int kbtp_worker_init(struct kbtp_worker **worker, const struct kbtp_target *targ
  * Takes up to `budget` completions (at least 1), or one event when there are none, and moves
  * requests on. Returns how many it took: 0 when there was nothing new, though requests may wait, or
  * -EIO when the completion queue is broken: the worker will never be idle then, and what is left is
- * to close the device, and to start the target again.
+ * to close the device, and to start the target again. Until then it is to be polled all the same:
+ * it still consumes the slots of its tickets, and writes its deferred frees, for which others wait.
  */
 int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uint32_t budget);
 

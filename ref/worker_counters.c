@@ -44,14 +44,22 @@ static int32_t tickets_in(struct mem *m, const struct kbtp_ring *ring)
     return (int32_t)(tail - head);
 }
 
+static void look_at_ring(struct mem *m, const struct kbtp_ring *ring, struct kbtp_gauges *gauges)
+{
+    int64_t oldest = kbtp_ring_oldest(m, ring);
+    gauges->values[KBTP_GAUGE_RING_TICKETS] += tickets_in(m, ring);
+    if (oldest > gauges->values[KBTP_GAUGE_OLDEST_TICKET])
+        gauges->values[KBTP_GAUGE_OLDEST_TICKET] = oldest;
+}
+
 void kbtp_target_gauges(struct mem *m, const struct kbtp_target *target,
                         struct kbtp_session_gauges *sessions, struct kbtp_gauges *gauges)
 {
     *gauges = (struct kbtp_gauges){.sessions = sessions,
                                    .session_count = sessions ? target->sessions.count : 0};
-    gauges->values[KBTP_GAUGE_RING_TICKETS] = tickets_in(m, &target->pool.ring);
+    look_at_ring(m, &target->pool.ring, gauges);
     for (uint32_t i = 0; i < target->pool.partition_count; i++)
-        gauges->values[KBTP_GAUGE_RING_TICKETS] += tickets_in(m, &target->pool.partitions[i].ring);
+        look_at_ring(m, &target->pool.partitions[i].ring, gauges);
     for (uint32_t n = 0; n < target->sessions.count; n++)
         look_at_session(m, target, n, gauges);
 }

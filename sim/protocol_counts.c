@@ -188,6 +188,7 @@ void sim_protocol_gauges(const struct sim_world *w, struct sim_gauges *gauges)
     const int64_t *values = told.values;
     *gauges =
         (struct sim_gauges){.ring_tickets = values[KBTP_GAUGE_RING_TICKETS],
+                            .oldest_ticket = values[KBTP_GAUGE_OLDEST_TICKET],
                             .deferred = (uint32_t)values[KBTP_GAUGE_DEFERRED],
                             .pins = (uint32_t)values[KBTP_GAUGE_PINS],
                             .connections = (uint32_t)values[KBTP_GAUGE_CONNECTIONS],

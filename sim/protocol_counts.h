@@ -46,7 +46,7 @@ struct sim_counts {
 
 /* At one moment. */
 struct sim_gauges {
-    int64_t ring_tickets;
+    int64_t ring_tickets, oldest_ticket;
     uint32_t deferred, pins, connections, requests, tickets;
     uint32_t sessions, active; /* in any state; ACTIVE */
     uint32_t usage[SIM_MAX_INITIATORS], quota[SIM_MAX_INITIATORS];

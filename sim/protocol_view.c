@@ -106,9 +106,10 @@ struct sim_tickets sim_protocol_tickets_before(const struct sim_world *w, uint32
     for (uint32_t i = 1; memory && i <= memory->slot_count; i++) {
         const char *slot = memory->slots + 16u * ((ticket - i) % memory->slot_count);
         uint32_t behind = sim_ring_sequence(slot) - (ticket - i);
-        bool holds = behind == 0 && sim_ring_offset(sim_ring_of(w), slot) != UINT64_MAX;
-        tickets.with_block += holds;
-        tickets.unbound += holds || behind > INT32_MAX;
+        bool filled = sim_ring_offset(sim_ring_of(w), slot) != UINT64_MAX;
+        tickets.with_block += filled && (behind == 0 || behind > INT32_MAX);
+        tickets.earlier += filled && behind > INT32_MAX;
+        tickets.unbound += (filled && behind == 0) || behind > INT32_MAX;
     }
     return tickets;
 }
@@ -118,6 +119,12 @@ struct sim_tickets sim_protocol_tickets(const struct sim_world *w, uint32_t init
     const struct sim_ring_memory *memory = ring_of(w, initiator);
     uint32_t head = memory ? (uint32_t)(sim_ring_counter_value(memory->head) >> 32) : 0;
     return sim_protocol_tickets_before(w, initiator, head);
+}
+
+bool sim_protocol_has_in_partition(const struct sim_world *w, uint32_t initiator, uint32_t block)
+{
+    const struct sim_ring_memory *memory = ring_of(w, initiator);
+    return memory && block - memory->first_block < memory->block_count;
 }
 
 static enum kbtp_session_state state_of(const struct kbtp_session *session)

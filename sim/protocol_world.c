@@ -30,7 +30,7 @@ static bool worker_is_busy(const struct sim_world *w, uint32_t worker, char *why
 }
 
 /* A ticket of its partition has a block, and will be bound or abandoned: its own poll is due, or a
- * timer. */
+ * timer. One for which a later ticket waits is abandoned, if anything: it was due before (I-18). */
 static bool a_timer_helps(const struct sim_world *w, uint32_t initiator)
 {
     const struct protocol_initiator *it = protocol_initiator_of(w, initiator);
@@ -38,8 +38,9 @@ static bool a_timer_helps(const struct sim_world *w, uint32_t initiator)
     if (kbtp_initiator_waiting(it->library) != 0 && w->scenario->protocol.ticket_timeout &&
         (w->scenario->protocol.initiators[initiator].gives_up || tickets.unbound == 0))
         return true; /* it gives up some time, or sees that its ticket was abandoned */
-    return tickets.with_block != 0 && (kbtp_initiator_outstanding(it->library) != 0 ||
-                                       sim_protocol_may_time_out(w, initiator));
+    bool is_due = tickets.with_block > tickets.earlier;
+    return (is_due && kbtp_initiator_outstanding(it->library) != 0) ||
+           (tickets.with_block != 0 && sim_protocol_may_time_out(w, initiator));
 }
 
 static bool a_timer_helps_somebody(const struct sim_world *w)

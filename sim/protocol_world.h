@@ -142,15 +142,18 @@ const struct sim_request *sim_protocol_request(const struct sim_world *w, uint32
 uint32_t sim_protocol_tag(const char *at, uint32_t octets);
 /*
  * Tickets that initiators have taken by themselves and whose slots hold a block: of this one's
- * partition. And all that are not bound, those that wait for one too.
+ * partition. Of these, those of earlier laps, for whose consumption later tickets wait (I-09). And
+ * of the last N all that are not bound, those that wait for a block too.
  */
 struct sim_tickets {
-    uint32_t with_block, unbound;
+    uint32_t with_block, earlier, unbound;
 };
 struct sim_tickets sim_protocol_tickets(const struct sim_world *w, uint32_t initiator);
 /* The same, but only of tickets before this one. */
 struct sim_tickets sim_protocol_tickets_before(const struct sim_world *w, uint32_t initiator,
                                                uint32_t ticket);
+/* Is this block of its partition? */
+bool sim_protocol_has_in_partition(const struct sim_world *w, uint32_t initiator, uint32_t block);
 /* May such a ticket be abandoned some time? It has a connection, and the Ticket Timeout. */
 bool sim_protocol_may_time_out(const struct sim_world *w, uint32_t initiator);
 /* No connection serves it: then its session's word says which tickets the next one will look at,

@@ -140,6 +140,19 @@ static int64_t ticket(const char *counter)
     return (int64_t)(sim_ring_counter_value(counter) >> 32);
 }
 
+/* How many tickets ago the oldest was taken whose block is still in its slot (I-05); 0: none. */
+static int64_t oldest_ticket(const struct sim_world *w, const struct sim_ring_memory *ring)
+{
+    int64_t oldest = 0;
+    for (uint32_t i = 0; i < ring->slot_count; i++) {
+        const char *slot = ring->slots + 16 * (size_t)i;
+        int32_t age = (int32_t)((uint32_t)ticket(ring->head) - sim_ring_sequence(slot));
+        if (sim_ring_offset(sim_ring_of(w), slot) != UINT64_MAX && age > oldest)
+            oldest = age;
+    }
+    return oldest;
+}
+
 /*
  * Whether the target's accounts are right is for within-quota; here, whether the gauges tell them.
  */
@@ -163,9 +176,15 @@ static void check_gauges(struct sim_world *w)
     struct sim_gauges gauges;
     sim_protocol_gauges(w, &gauges);
     int32_t tickets = 0;
-    for (uint32_t i = 0; i < p->ring.rings_count; i++)
+    int64_t oldest = 0;
+    for (uint32_t i = 0; i < p->ring.rings_count; i++) {
+        int64_t age = oldest_ticket(w, &p->ring.rings[i]);
+        oldest = age > oldest ? age : oldest;
         tickets +=
             (int32_t)(uint32_t)(ticket(p->ring.rings[i].tail) - ticket(p->ring.rings[i].head));
+    }
+    if (gauges.oldest_ticket != oldest)
+        differs(w, "tickets since the oldest", gauges.oldest_ticket, oldest);
     if (gauges.ring_tickets != tickets)
         differs(w, "tickets in the ring", gauges.ring_tickets, tickets);
     if (gauges.sessions != w->scenario->protocol.sessions_count)

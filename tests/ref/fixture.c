@@ -39,6 +39,19 @@ void close_pair(void)
     provider->close();
 }
 
+void lose_connection(uint32_t i)
+{
+    pair_settle(&pair);
+    provider->cut(pair.initiators[i].cpu.rdma, 0);
+    pair_settle(&pair);
+    CU_ASSERT_FATAL(pair_is_down(&pair, i));
+}
+
+const struct kbtp_hello_ack *said(uint32_t i)
+{
+    return kbtp_initiator_target(pair.initiators[i].initiator);
+}
+
 struct rdma *another_handle(void)
 {
     struct rdma *handle = provider->handle();

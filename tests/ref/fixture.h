@@ -20,6 +20,10 @@ void open_connected(const struct pair_config *config);
 void open_pair(void);
 /* Everything was given back. */
 void close_pair(void);
+/* The only connection of initiator i is lost; both ends notice. */
+void lose_connection(uint32_t i);
+/* What HELLO_ACK told initiator i. */
+const struct kbtp_hello_ack *said(uint32_t i);
 /* One more handle on the device. */
 struct rdma *another_handle(void);
 

@@ -38,24 +38,32 @@ static void *zeroed(size_t octets)
 
 /* ---- opening and closing ----------------------------------------------------------------- */
 
-static int open_target(struct pair *pair)
+static void grant_each(const struct pair_config *config, struct kbtp_grant *grants)
 {
-    struct kbtp_target_config *config = &pair->config.target;
-    config->session_count = pair->config.initiators;
-    config->features = pair->config.features;
-    struct kbtp_grant *grants = calloc(config->session_count, sizeof *grants);
-    for (uint32_t i = 0; i < config->session_count; i++) {
-        bool unknown =
-            pair->config.unknown || (pair->config.last_unknown && i + 1 == config->session_count);
+    for (uint32_t i = 0; i < config->initiators; i++) {
+        bool unknown = config->unknown || (config->last_unknown && i + 1 == config->initiators);
         grants[i] = (struct kbtp_grant){.known = !unknown,
-                                        .features = pair->config.features,
-                                        .quota = pair->config.quotas[i],
-                                        .handle_count = pair->config.handles,
-                                        .readable_by = pair->config.readable_by[i],
-                                        .reader_class = pair->config.reader_class[i]};
-        grants[i].trust_domain = pair->config.domains ? (uint16_t)i : 0;
+                                        .features = config->features,
+                                        .quota = config->quotas[i],
+                                        .handle_count = config->handles,
+                                        .readable_by = config->readable_by[i],
+                                        .reader_class = config->reader_class[i]};
+        grants[i].trust_domain = config->domains ? (uint16_t)i : 0;
         memset(grants[i].initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
     }
+}
+
+static int open_target(struct pair *pair)
+{
+    const struct pair_config *from = &pair->config;
+    struct kbtp_target_config *config = &pair->config.target;
+    config->session_count = from->grants ? from->grants_count : from->initiators;
+    config->features = from->features;
+    struct kbtp_grant *grants = calloc(config->session_count, sizeof *grants);
+    if (from->grants)
+        memcpy(grants, from->grants, config->session_count * sizeof *grants);
+    else
+        grant_each(from, grants);
     pair->shared = zeroed(kbtp_target_octets(config, grants));
     kbtp_target_layout(config, grants, pair->shared, &pair->memory);
     pair->memory.blocks = zeroed((size_t)config->block_count * config->block_size);
@@ -82,6 +90,9 @@ static int open_initiator(struct pair *pair, uint32_t i)
                                                 .features = pair->config.features,
                                                 .unchecked = pair->config.unchecked};
     memset(it->config.initiator_id, (int)i + 1, KBTP_INITIATOR_ID_OCTETS);
+    if (pair->config.grants && i < pair->config.grants_count && pair->config.grants[i].known)
+        memcpy(it->config.initiator_id, pair->config.grants[i].initiator_id,
+               KBTP_INITIATOR_ID_OCTETS);
     if (it->config.features & KBTP_FEATURE_RECORD_COMPLETION)
         it->config.records = it->records = zeroed(it->config.depth * (size_t)KBTP_RECORD_OCTETS);
     kbtp_initiator_memory(&it->config, &private_octets, &buffer_octets);

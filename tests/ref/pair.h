@@ -19,7 +19,9 @@
 #define PAIR_OUTCOMES 64u
 
 struct pair_config {
-    struct kbtp_target_config target; /* session_count is set by pair_open() */
+    struct kbtp_target_config target; /* session_count and features are set by pair_open() */
+    const struct kbtp_grant *grants;  /* what sessions have, instead of what is said below */
+    uint32_t grants_count;
     uint32_t quotas[PAIR_INITIATORS];
     uint32_t readable_by[PAIR_INITIATORS], reader_class[PAIR_INITIATORS]; /* of grants */
     uint32_t handles;                                                     /* per session */

@@ -10,11 +10,6 @@
 #define TIMER_REREAD 1u /* of an initiator */
 #define TIMER_GIVE_UP 2u
 
-static const struct kbtp_hello_ack *said(uint32_t i)
-{
-    return kbtp_initiator_target(pair.initiators[i].initiator);
-}
-
 static bool is_granted(uint32_t i)
 {
     return kbtp_initiator_features(pair.initiators[i].initiator) & KBTP_FEATURE_DIRECT_ALLOC;

@@ -14,11 +14,6 @@ static struct pair_config with_direct_load(void)
     return config;
 }
 
-static const struct kbtp_hello_ack *said(uint32_t i)
-{
-    return kbtp_initiator_target(pair.initiators[i].initiator);
-}
-
 static struct kbtp_direct_load load_of(uint32_t i, uint64_t handle, uint32_t length)
 {
     struct pair_initiator *it = &pair.initiators[i];

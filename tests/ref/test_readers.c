@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ref/chain_load.h"
 #include "tests/ref/fixture.h"
 
 #define HANDLES 16u
@@ -53,6 +54,16 @@ static void expect_reads(uint32_t i, uint32_t owner, bool may)
     }
 }
 
+/* The LOAD chain looks at no range: a connection has it only if its session may read all. */
+static void expect_chain(uint32_t i, bool may)
+{
+    struct kbtp_chain_wr wrs[KBTP_LOAD_WRS];
+    struct kbtp_chain_program program = {.wrs = NULL};
+    CU_ASSERT_EQUAL(kbtp_chain_load_for(&pair.target.sessions, i, 0x10000, wrs, &program),
+                    may ? 0 : -EACCES);
+    CU_ASSERT_EQUAL(program.wrs != NULL, may);
+}
+
 /* R-SESS-29: without a mask everybody reads everything. */
 static void everybody(void)
 {
@@ -61,9 +72,11 @@ static void everybody(void)
     CU_ASSERT_EQUAL(pair.target.sessions.restricted, 0);
     CU_ASSERT_EQUAL(pair.target.pool.clears, false);
     store_all();
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < 3; i++) {
         for (uint32_t owner = 0; owner < 3; owner++)
             expect_reads(i, owner, true);
+        expect_chain(i, true);
+    }
     close_pair();
 }
 
@@ -75,9 +88,11 @@ static void those_of_the_mask(void)
     open_connected(&config);
     store_all();
     static const bool may[3][3] = {{1, 1, 0}, {0, 1, 0}, {1, 1, 1}};
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < 3; i++) {
         for (uint32_t owner = 0; owner < 3; owner++)
             expect_reads(i, owner, may[i][owner]);
+        expect_chain(i, may[i][0] && may[i][1] && may[i][2]);
+    }
     close_pair();
 }
 

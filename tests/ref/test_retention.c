@@ -12,14 +12,6 @@ static struct pair_config keeps_for_a_while(void)
     return config;
 }
 
-static void lose(uint32_t i)
-{
-    pair_settle(&pair);
-    provider->cut(pair.initiators[i].cpu.rdma, 0); /* its only one */
-    pair_settle(&pair);
-    CU_ASSERT_FATAL(pair_is_down(&pair, i));
-}
-
 /* Lets the timer of a session expire at every worker; returns at how many it was armed. */
 static uint32_t time_passes(uint32_t session)
 {
@@ -45,7 +37,7 @@ static void what_nobody_comes_back_to_is_freed(void)
                 bound[n] = stored.generation;
         }
     CU_ASSERT_EQUAL(time_passes(0), 0); /* it has a connection */
-    lose(0);
+    lose_connection(0);
     CU_ASSERT_EQUAL(state_of(0), KBTP_SESSION_RETAINED);
     CU_ASSERT_EQUAL(time_passes(1), 0);
     CU_ASSERT_EQUAL(time_passes(0), 1);
@@ -70,15 +62,15 @@ static void whoever_comes_in_time_finds_all(void)
     open_connected(&config);
     expect_status(run(0, KBTP_OP_ALLOC_STORE, 0, 8, KBTP_FLAG_SEAL), KBTP_STATUS_OK);
     for (uint32_t round = 0; round < 4; round++) { /* the workers take turns */
-        lose(0);
+        lose_connection(0);
         CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, 0), 0);
         CU_ASSERT(time_passes(0) >= 1);
         CU_ASSERT_EQUAL(state_of(0), KBTP_SESSION_ACTIVE);
         expect_status(run(0, KBTP_OP_LOAD, 0, 64, 0), KBTP_STATUS_OK);
     }
-    lose(0); /* armed by one worker ... */
+    lose_connection(0); /* armed by one worker ... */
     CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, 0), 0);
-    lose(0); /* ... and, for a later retention, by the other one */
+    lose_connection(0); /* ... and, for a later retention, by the other one */
     CU_ASSERT_EQUAL(state_of(0), KBTP_SESSION_RETAINED);
     CU_ASSERT_EQUAL(time_passes(0), 2);
     CU_ASSERT_EQUAL(state_of(0), KBTP_SESSION_FREE);
@@ -104,11 +96,11 @@ static void an_old_timer_ends_nothing(void)
     open_connected(&config);
     expect_status(run(0, KBTP_OP_ALLOC_STORE, 0, 8, KBTP_FLAG_SEAL), KBTP_STATUS_OK);
     uint32_t first = server_of(0);
-    lose(0);
+    lose_connection(0);
     CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, 0), 0);
     uint32_t second = server_of(0);
     CU_ASSERT_EQUAL_FATAL(first + second, 1); /* they take turns */
-    lose(0);
+    lose_connection(0);
     CU_ASSERT(provider->expire(pair.worker_cpus[first].rdma, 0));
     pair_settle(&pair);
     CU_ASSERT_EQUAL(state_of(0), KBTP_SESSION_RETAINED);
@@ -139,7 +131,7 @@ static void when_nothing_is_timed(void)
     config.target.retention_ns = 0;
     open_connected(&config);
     expect_status(run(0, KBTP_OP_ALLOC_STORE, 0, 8, 0), KBTP_STATUS_OK);
-    lose(0);
+    lose_connection(0);
     CU_ASSERT_EQUAL(time_passes(0), 0);
     CU_ASSERT_EQUAL(state_of(0), KBTP_SESSION_RETAINED);
     close_pair();
@@ -159,7 +151,7 @@ static void readers_keep_their_block(void)
     load.stag = reader->region.stag;
     fill(1, 0);
     CU_ASSERT_EQUAL_FATAL(pair_submit(&pair, 1, &load, 1), 0);
-    lose(0);
+    lose_connection(0);
     CU_ASSERT_EQUAL(time_passes(0), 1);
     CU_ASSERT_EQUAL(state_of(0), KBTP_SESSION_FREE);
     CU_ASSERT_EQUAL(mem_load64(&pair.mem, &pair.memory.pins[0]), KBTP_PIN_FREED | KBTP_PIN_READER);

@@ -13,20 +13,6 @@ static struct pair_config unchecked_config(void)
     return config;
 }
 
-/* The connection of initiator i is lost; both ends notice. */
-static void lose(uint32_t i)
-{
-    pair_settle(&pair);
-    provider->cut(pair.initiators[i].cpu.rdma, 0); /* its only one */
-    pair_settle(&pair);
-    CU_ASSERT(pair_is_down(&pair, i));
-}
-
-static const struct kbtp_hello_ack *said(uint32_t i)
-{
-    return kbtp_initiator_target(pair.initiators[i].initiator);
-}
-
 static int why(uint32_t i)
 {
     return kbtp_initiator_why(pair.initiators[i].initiator);
@@ -68,7 +54,7 @@ static void quotas_change_by_reconnecting(void)
         expect_status(run(0, KBTP_OP_ALLOC_STORE, 0, 8, 0), KBTP_STATUS_OK);
         expect_status(run(0, KBTP_OP_FREE, 0, 0, 0), KBTP_STATUS_OK);
         CU_ASSERT_EQUAL(memcmp(&ack, said(0), sizeof ack), 0);
-        lose(0);
+        lose_connection(0);
         CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, 0), 0);
         CU_ASSERT_EQUAL(memcmp(&ack, said(0), sizeof ack), 0);
         close_pair();
@@ -142,8 +128,8 @@ static void unknown_initiators_take_free_grants(void)
     for (uint32_t i = 0; i < 3; i++) /* the first that come */
         CU_ASSERT_EQUAL(said(i)->handle_base, 0x4000 + 16 * i);
     run(1, KBTP_OP_ALLOC_STORE, 0, 8, 0);
-    lose(1);
-    lose(0);
+    lose_connection(1);
+    lose_connection(0);
     CU_ASSERT_EQUAL(pair_connect(&pair, 1), 0);
     CU_ASSERT_EQUAL(said(1)->handle_base, 0x4010);
     expect_status(run(1, KBTP_OP_FREE, 0, 0, 0), KBTP_STATUS_OK);
@@ -234,7 +220,7 @@ static void bindings_are_kept(void)
     expect_status(run(0, KBTP_OP_ALLOC_STORE, 2, 40, KBTP_FLAG_SEAL), KBTP_STATUS_OK);
     for (uint32_t round = 0; round < 6; round++) {
         if (round % 3 == 0) {
-            lose(0);
+            lose_connection(0);
         } else {
             int failed = round % 3 == 1 ? pair_goodbye(&pair, 0, false) : pair_disconnect(&pair, 0);
             CU_ASSERT_EQUAL(failed, 0);

@@ -12,7 +12,6 @@ while IFS= read -r scenario; do
     case $scenario in
     *-crash.yaml) wanted="violation stuck" ;;
     */three-loads-one-free.yaml | */load-against-free.yaml | */store-by-read-loss.yaml | \
-        */ticket-without-block.yaml | */stalled-worker.yaml | */ticket-recovered.yaml | \
         */target-restart.yaml | */direct-alloc-loss.yaml)
         bounds=${slow:---max-states 1000000}
         ;;

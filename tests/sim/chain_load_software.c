@@ -6,7 +6,7 @@
 #include "tests/ref/fixture.h"
 #include "tests/ref/peer.h"
 
-#define ID 3u /* of the session of the peer; initiator 0 binds the handles */
+#define ID (SOFTWARE_ASKER + 1) /* Initiator ID of the peer; initiator 0 binds the handles */
 
 static struct peer peer;
 static uint8_t data[SOFTWARE_BLOCK];
@@ -66,6 +66,11 @@ void software_close(void)
 {
     peer_close(&peer);
     close_pair();
+}
+
+const struct kbtp_sessions *software_sessions(void)
+{
+    return &pair.target.sessions;
 }
 
 void software_memory(uint8_t entries[SOFTWARE_HANDLES * KBTP_ENTRY_OCTETS],

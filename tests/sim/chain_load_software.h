@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ref/wire.h"
+#include "ref/session.h"
 
 #define SOFTWARE_HANDLES 48u
 #define SOFTWARE_BLOCKS 16u
@@ -38,6 +38,8 @@ struct software_answer {
 /* Over the simulated device; false when something went wrong. */
 bool software_open(void);
 void software_close(void);
+#define SOFTWARE_ASKER 2u /* session that asks; what is bound is in the range of 0 */
+const struct kbtp_sessions *software_sessions(void);
 /* Copies of table and blocks. */
 void software_memory(uint8_t entries[SOFTWARE_HANDLES * KBTP_ENTRY_OCTETS],
                      uint8_t blocks[SOFTWARE_BLOCKS * SOFTWARE_BLOCK]);

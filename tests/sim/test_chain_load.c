@@ -260,7 +260,9 @@ static void open_hosts(const struct chain_test *test, bool big_endian_fields, ui
     connect(a, cpu.rdma);
     *config = (struct kbtp_chain_config){.conn = conn_b, .runs = RUNS};
     copy_memory(config);
-    CU_ASSERT_EQUAL_FATAL(kbtp_chain_load_for(SOFTWARE_FIRST_HANDLE, wrs, &program), 0);
+    CU_ASSERT_EQUAL_FATAL(kbtp_chain_load_for(software_sessions(), SOFTWARE_ASKER,
+                                              SOFTWARE_FIRST_HANDLE, wrs, &program),
+                          0);
     config->memory = sim_region_new(&world->arena, "chain", CHAIN_OCTETS, 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(config->memory);
     CU_ASSERT_FATAL(kbtp_chain_octets(&cpu, &program, RUNS) <= CHAIN_OCTETS - KBTP_CHAIN_SCRATCH);
@@ -729,7 +731,8 @@ static void refused_by_init(void)
     struct kbtp_chain_config config;
     struct kbtp_chain_wr some[KBTP_LOAD_WRS];
     struct kbtp_chain_program other;
-    CU_ASSERT_EQUAL(kbtp_chain_load_for(0x4000, some, &other), -EINVAL);
+    CU_ASSERT_EQUAL(kbtp_chain_load_for(software_sessions(), SOFTWARE_ASKER, 0x4000, some, &other),
+                    -EINVAL);
     test = (struct chain_test){.count = 1};
     open_hosts(&test, true, 16, &config);
     config.memory = (char *)config.memory + 8;

@@ -43,6 +43,12 @@ void hostile_connect(struct hostile *it, uint32_t receives)
     it->must_end = it->ready = false;
     memset(&it->table, 0, sizeof it->table);
     memset(&it->pool, 0, sizeof it->pool);
+    memset(&it->partition, 0, sizeof it->partition);
+    memset(&it->ring, 0, sizeof it->ring);
+    memset(&it->head, 0, sizeof it->head);
+    memset(it->tickets, 0, sizeof it->tickets);
+    it->tickets_count = 0;
+    it->takes_tickets = it->plays_foul = it->was_looked_at = false;
     it->handle_base = 0;
     it->handle_count = 0;
     it->peer.receives_wanted = receives < PEER_RECEIVES ? receives : PEER_RECEIVES;
@@ -84,6 +90,7 @@ static void remember(struct hostile *it, const uint8_t *octets, uint32_t length)
         .length_le = length >= 40 ? (uint32_t)little_endian(octets + 36, 4) : 0,
         .credits = length >= 28 ? (uint16_t)big_endian(octets + 26, 2) : 0,
         .features = length >= 26 ? (uint16_t)big_endian(octets + 24, 2) : 0,
+        .ticket = length >= 36 ? (uint32_t)big_endian(octets + 32, 4) : 0,
     };
 }
 
@@ -120,6 +127,8 @@ void hostile_rdma(struct hostile *it, enum rdma_op op, uint32_t stag, uint64_t t
                          .imm_stag = stag};
     if (op == RDMA_FETCH_ADD)
         wr.fetch_add.add = 1;
+    if (hostile_knows_as_head(it, stag))
+        return; /* who guesses it spoils another's ring: net/rdma.h has no protection domains */
     memcpy(it->data, canary, sizeof canary);
     if (rdma_post_send(it->peer.rdma, it->peer.conn, &wr, 1) != 0)
         return;
@@ -167,7 +176,8 @@ void hostile_direct_read(struct hostile *it, bool of_table, uint64_t at, uint32_
 
 static bool is_store(uint8_t opcode)
 {
-    return opcode == KBTP_OP_STORE || opcode == KBTP_OP_ALLOC_STORE || opcode == KBTP_OP_FREE;
+    return opcode == KBTP_OP_STORE || opcode == KBTP_OP_ALLOC_STORE || opcode == KBTP_OP_FREE ||
+           opcode == KBTP_OP_BIND;
 }
 
 static uint16_t next_generation(uint16_t generation)
@@ -194,8 +204,10 @@ static void judge_hello_ack(struct hostile *it, const struct hostile_sent *sent,
                    ack->hello_ack.request_credits <= sent->credits,
                "Request Credits are at most the Completion Credits");
     uint16_t features = ack->hello_ack.features;
-    fuzz_check((features & ~sent->features & KBTP_FEATURE_DIRECT_LOAD) == 0 &&
-                   (it->direct_world || !(features & KBTP_FEATURE_DIRECT_LOAD)),
+    uint16_t may_have = (it->direct_world ? KBTP_FEATURE_DIRECT_LOAD : 0) |
+                        (it->partitions ? KBTP_FEATURE_DIRECT_ALLOC : 0) | KBTP_FEATURE_ADDR_LE;
+    fuzz_check((features & ~sent->features & ~KBTP_FEATURE_ADDR_LE) == 0 &&
+                   (features & ~may_have) == 0,
                "nobody is granted what it did not ask for, or may not have");
     if (features & KBTP_FEATURE_DIRECT_LOAD) {
         it->table = ack->hello_ack.table;
@@ -204,6 +216,12 @@ static void judge_hello_ack(struct hostile *it, const struct hostile_sent *sent,
     it->ready = true;
     it->handle_base = ack->hello_ack.handle_base;
     it->handle_count = ack->hello_ack.handle_count;
+    it->session = (uint32_t)(it->handle_base - it->first_handle) / it->handle_count;
+    if (features & KBTP_FEATURE_DIRECT_ALLOC) {
+        it->partition = ack->hello_ack.partition;
+        it->ring = ack->hello_ack.ring;
+        it->head = ack->hello_ack.head;
+    }
 }
 
 /* It took effect, or something of it was looked at that is not everybody's to know. */
@@ -224,7 +242,8 @@ static void judge_range(const struct hostile *it, const struct hostile_sent *sen
 static void judge_generation(const struct hostile_sent *sent, const struct kbtp_header *answer)
 {
     uint16_t expected = sent->generation;
-    bool changed = sent->opcode == KBTP_OP_ALLOC_STORE || sent->opcode == KBTP_OP_FREE;
+    bool changed = sent->opcode == KBTP_OP_ALLOC_STORE || sent->opcode == KBTP_OP_FREE ||
+                   sent->opcode == KBTP_OP_BIND;
     switch (answer->status) {
     case KBTP_STATUS_INVALID_HANDLE:
     case KBTP_STATUS_MALFORMED:
@@ -250,10 +269,12 @@ static bool is_status_of(uint8_t opcode, uint16_t status)
     case KBTP_STATUS_STALE_GENERATION:
         return opcode == KBTP_OP_LOAD || is_store(opcode);
     case KBTP_STATUS_NOT_VALID:
-        return opcode != KBTP_OP_ALLOC_STORE;
+        return opcode != KBTP_OP_ALLOC_STORE && opcode != KBTP_OP_BIND;
     case KBTP_STATUS_ALREADY_BOUND:
     case KBTP_STATUS_NO_SPACE:
-        return opcode == KBTP_OP_ALLOC_STORE;
+        return opcode == KBTP_OP_ALLOC_STORE || opcode == KBTP_OP_BIND;
+    case KBTP_STATUS_TICKET_ABANDONED:
+        return opcode == KBTP_OP_BIND;
     case KBTP_STATUS_SEALED:
         return opcode == KBTP_OP_STORE;
     case KBTP_STATUS_NOT_SEALED:
@@ -263,6 +284,19 @@ static bool is_status_of(uint8_t opcode, uint16_t status)
     default:
         return status == KBTP_STATUS_MALFORMED;
     }
+}
+
+/* The ticket was taken, unless Head was turned back since; the block is one of its own. */
+static void judge_bind(const struct hostile *it, const struct hostile_sent *sent,
+                       const struct kbtp_message *answer)
+{
+    fuzz_check(it->head.stag != 0, "only who was granted DIRECT_ALLOC binds");
+    uint32_t before_head = hostile_head(it) - sent->ticket;
+    fuzz_check(it->plays_foul || (before_head != 0 && before_head <= INT32_MAX),
+               "only a ticket that was taken is bound");
+    uint64_t at = answer->completion.block_offset - it->partition.tagged_offset;
+    fuzz_check(at < (uint64_t)it->partition.count * it->block_octets && at % it->block_octets == 0,
+               "what is bound is a block of the own partition");
 }
 
 static void judge_completion(struct hostile *it, const struct hostile_sent *sent,
@@ -286,6 +320,8 @@ static void judge_completion(struct hostile *it, const struct hostile_sent *sent
     judge_range(it, sent, header);
     if (sent->generation != 0)
         judge_generation(sent, header);
+    if (well && sent->opcode == KBTP_OP_BIND)
+        judge_bind(it, sent, answer);
     uint32_t length =
         it->addr_le && sent->length_le > sent->length ? sent->length_le : sent->length;
     if (well && sent->opcode != KBTP_OP_FREE)
@@ -317,11 +353,13 @@ void hostile_poll(struct hostile *it)
     }
 }
 
-void hostile_check(const struct hostile *it)
+void hostile_check(const struct hostile *it, bool waits)
 {
     if (it->peer.state == PEER_DOWN)
         return;
     fuzz_check(it->peer.state == PEER_CONNECTED, "a connection is there or not");
-    fuzz_check(!it->must_end, "a connection ends after what ends it");
-    fuzz_check(it->answered == it->sent_count, "every message is answered");
+    fuzz_check(!it->must_end || (waits && it->takes_tickets),
+               "a connection ends after what ends it");
+    fuzz_check(it->answered == it->sent_count || (waits && it->takes_tickets),
+               "every message is answered");
 }

@@ -182,13 +182,82 @@ static void send_again(struct program *p)
 
 /* ---- steps ------------------------------------------------------------------------------- */
 
-/* KIND with bit 4: a Read of what was granted, bit 3 says of what, at 4 * STAG; else any operation.
- * With bit 5 it uses an STag that was granted. */
+/* BIND of the n-th last ticket to handle `handle`: its own Block Offset, or one nearby. */
+static void send_bind(struct program *p, uint32_t n, uint8_t handle, uint8_t how)
+{
+    struct hostile_ticket *ticket = hostile_nth_ticket(p->hostile, n);
+    static const int32_t elsewhere[8] = {0, 0, 0, 0, 64, -64, 8, 1 << 20};
+    static const uint32_t lengths[4] = {64, 0, 65, 17};
+    struct kbtp_message message =
+        peer_request(KBTP_OP_BIND, ++p->serial, choose_handle(p->hostile, handle), 0);
+    message.header.generation =
+        choose_generation(p->world, message.header.handle, how & 0x40 ? 3 + (how & 1) : 0);
+    message.bind = (struct kbtp_bind){
+        .block_offset = ticket->block_offset + (uint64_t)(int64_t)elsewhere[how & 7],
+        .ticket = ticket->ticket + (how & 0x80 ? how >> 5 & 1 ? 1 : UINT32_MAX : 0),
+        .data_length = lengths[how >> 3 & 3]};
+    send_message(p, &message, 0);
+}
+
+/* KIND (bits 2 to 0; 5 to 3: of the ticket that was taken n tickets ago), LENGTH, STAG. */
+static void use_tickets(struct program *p, uint8_t kind, uint8_t length, uint8_t stag)
+{
+    static const uint64_t adds[8] = {KBTP_COUNTER_ADD_UNMASKED,
+                                     0,
+                                     UINT64_C(0xffffffff00000000),
+                                     1,
+                                     UINT64_MAX,
+                                     1ULL << 63,
+                                     UINT64_C(0x4000000000000000),
+                                     0x1000};
+    static const uint64_t masks[4] = {0, UINT64_C(0x8000000080000000), UINT64_MAX, 1ULL << 35};
+    uint32_t n = kind >> 3 & 7;
+    switch (kind & 7) {
+    case 0:
+        hostile_takes_ticket(p->hostile);
+        break;
+    case 1:
+        hostile_add_to_head(p->hostile, adds[stag & 7] * (length ? length : 1), masks[stag >> 6]);
+        break;
+    case 2:
+        hostile_reads_slot(p->hostile, n);
+        break;
+    case 3:
+        hostile_writes_block(p->hostile, n, stag, length);
+        break;
+    case 4:
+        hostile_writes(p->hostile, 4 * (int64_t)stag - 64, length);
+        break;
+    case 5:
+        send_bind(p, n, length, stag);
+        break;
+    case 6:
+        for (uint32_t i = 0; i <= n; i++) {
+            world_ticket_timer(p->world, 1 + (length & 1));
+            for (uint32_t k = 0; k < stag % 16; k++)
+                pair_poll_worker(&p->world->pair, k % 2);
+        }
+        break;
+    default: /* all of it */
+        hostile_takes_ticket(p->hostile);
+        hostile_reads_slot(p->hostile, 0);
+        hostile_writes_block(p->hostile, 0, 0, 64);
+        send_bind(p, 0, length, stag);
+        break;
+    }
+}
+
+/* KIND with bit 6: see use_tickets(); with bit 4: a Read of what was granted, bit 3 says of what,
+ * at 4 * STAG; else any operation. With bit 5 it uses an STag that was granted. */
 static void use_rdma(struct program *p)
 {
     static const enum rdma_op ops[8] = {RDMA_WRITE, RDMA_WRITE_IMM, RDMA_READ, RDMA_FETCH_ADD,
                                         RDMA_CAS,   RDMA_SEND_INV,  RDMA_NOOP, RDMA_WRITE_IMM};
     uint8_t kind = next(p), length = next(p), stag = next(p);
+    if (kind & 64) {
+        use_tickets(p, kind, length, stag);
+        return;
+    }
     if (kind & 16) {
         hostile_direct_read(p->hostile, kind & 8, UINT64_C(4) * stag, length);
         return;

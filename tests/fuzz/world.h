@@ -23,6 +23,7 @@ enum world_option {
     WORLD_ONE_READ = 1u << 4,  /* at a time */
     WORLD_ALLOCATES = 1u << 5, /* in the end initiators take every block, and give it back */
     WORLD_DIRECT = 1u << 6,    /* everybody may have DIRECT_LOAD, the hostile peers too */
+    WORLD_TICKETS = 1u << 7,   /* and DIRECT_ALLOC: everybody has a partition */
 };
 
 struct world {
@@ -44,6 +45,8 @@ void world_settle(struct world *world);
 void world_good_asks(struct world *world, uint32_t what);
 /* A retention timer of a worker, when it is armed. */
 void world_timer(struct world *world, uint32_t worker, uint32_t session);
+/* The timer of the Ticket Timeout of a hostile peer's session, wherever it is armed. */
+void world_ticket_timer(struct world *world, uint32_t session);
 /* Everything is at rest: nothing but the hostile sessions has changed, no block is lost. */
 void world_check(struct world *world);
 /* The hostile peers go for good: their sessions end, and the world is as it was. */

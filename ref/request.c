@@ -278,6 +278,7 @@ static void look_at_slot(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 {
     if (!kbtp_ring_poll_ordered(cpu->mem, kbtp_ring_of(w, c), &request->alloc))
         return;
+    kbtp_tickets_consumed(w, c, request->alloc.ticket);
     request->stage = needs_fetch(request) ? KBTP_STAGE_FETCH : KBTP_STAGE_READY;
     if (request->stage == KBTP_STAGE_READY)
         copy_inline(w, cpu, c, request, request->alloc.block_offset);
@@ -532,14 +533,18 @@ void kbtp_requests_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 
 /* ---- after the connection has ended ------------------------------------------------------ */
 
-/* An ALLOC_STORE that took no effect: its block goes back, under a new ticket (I-04). */
+/* An ALLOC_STORE that took no effect: its block goes back, under a new ticket (I-04). A ticket of a
+ * partition is looked after with those of the initiator: it may be none that ever gets a block. */
 static bool give_block_back(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                             struct kbtp_connection *c, struct kbtp_request *request)
 {
     const struct kbtp_ring *ring = kbtp_ring_of(w, c);
     bool ticket_only = request->alloc.stage == KBTP_ALLOC_WAIT;
-    if (request->alloc.stage == KBTP_ALLOC_WAIT &&
-        !kbtp_ring_poll_ordered(cpu->mem, ring, &request->alloc))
+    if (ticket_only && kbtp_tickets_of(w, c)) {
+        c->usage--;
+        return true;
+    }
+    if (ticket_only && !kbtp_ring_poll_ordered(cpu->mem, ring, &request->alloc))
         return false;
     if (request->alloc.stage == KBTP_ALLOC_DONE) {
         kbtp_count(w, ticket_only ? KBTP_COUNT_RECLAIMED_TICKETS : KBTP_COUNT_RECLAIMED_BLOCKS);

@@ -111,7 +111,8 @@ bool kbtp_tickets_begin(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     const struct kbtp_partition *partition = partition_of(w, c);
     const struct kbtp_session *session = &w->target->sessions.sessions[c->session];
     t->oldest = (uint32_t)mem_load64(cpu->mem, &session->oldest_ticket);
-    t->foreign = t->settled = head_of(cpu, &partition->ring);
+    t->beyond = t->oldest;
+    t->settled = head_of(cpu, &partition->ring);
     if (!wanted || arm(w, cpu, c->session) != 0)
         return true;
     if (!bind_window(w, cpu, c, t)) {
@@ -175,11 +176,21 @@ static uint8_t *looks_at(const struct kbtp_worker *w, const struct kbtp_connecti
     return &w->looks[partition->first_slot + (ticket & (partition->ring.config.slot_count - 1))];
 }
 
+/* Head may not tell it: whoever can advance it can turn it back. */
+void kbtp_tickets_consumed(const struct kbtp_worker *w, const struct kbtp_connection *c,
+                           uint32_t ticket)
+{
+    struct kbtp_tickets *t = kbtp_tickets_of(w, c);
+    if (t && ticket - t->oldest >= t->beyond - t->oldest)
+        t->beyond = ticket + 1;
+}
+
 static void consume(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
                     uint32_t ticket)
 {
     kbtp_ring_consume(cpu->mem, kbtp_ring_of(w, c), ticket);
     *looks_at(w, c, ticket) = 0;
+    kbtp_tickets_consumed(w, c, ticket);
 }
 
 /* The slot of an abandoned ticket is consumed, and its block gets a new one. */
@@ -210,28 +221,6 @@ enum kbtp_status kbtp_tickets_bind(struct kbtp_worker *w, const struct kbtp_cpu 
     consume(w, cpu, c, ticket);
     kbtp_tickets_settle(w, c);
     return KBTP_STATUS_OK;
-}
-
-/* ---- tickets of an earlier session ------------------------------------------------------- */
-
-/*
- * The oldest ticket of those that nobody will bind any more; false: its slot is not filled. In
- * order: a later one may wait for the free that waits for this one.
- */
-static bool recycle_oldest(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
-                           struct kbtp_connection *c, struct kbtp_tickets *t)
-{
-    uint64_t block_offset;
-    enum kbtp_slot_state slot =
-        is_own(w, c, t->oldest)
-            ? KBTP_SLOT_NOT_FILLED
-            : kbtp_ring_look(cpu->mem, kbtp_ring_of(w, c), t->oldest, &block_offset);
-    if (slot == KBTP_SLOT_NOT_FILLED)
-        return false;
-    if (slot == KBTP_SLOT_FILLED)
-        recycle(w, cpu, c, t->oldest, block_offset);
-    t->oldest++;
-    return true;
 }
 
 /* ---- the Ticket Timeout ------------------------------------------------------------------ */
@@ -370,10 +359,6 @@ void kbtp_tickets_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     struct kbtp_tickets *t = kbtp_tickets_of(w, c);
     if (!t)
         return;
-    if ((int32_t)(t->foreign - t->oldest) > 0) {
-        recycle_oldest(w, cpu, c, t);
-        return; /* then this session's own */
-    }
     if (t->stage == KBTP_TICKETS_ARM)
         wait_for_timer(w, cpu, c, t);
     else if (t->stage == KBTP_TICKETS_LOOK)
@@ -389,9 +374,48 @@ void kbtp_tickets_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 /* ---- the connection has ended ------------------------------------------------------------ */
 
 /*
- * Nothing of it can take a ticket or write any more. A ticket that a free was made for gets its
- * block, and is waited for: later frees may wait for its slot. Those beyond the quota have no block
- * coming; they wait for the next session, as `foreign` ones.
+ * Up to which ticket there may be one that is not bound, or a slot that is consumed though it is
+ * behind Head. What Head says is what the initiator has made of it by FetchAdd: it may be far from
+ * every ticket that has a block, in either direction.
+ */
+static uint32_t end_of_tickets(const struct kbtp_cpu *cpu, const struct kbtp_ring *ring,
+                               const struct kbtp_tickets *t)
+{
+    uint32_t taken = head_of(cpu, ring) - t->oldest, consumed = t->beyond - t->oldest;
+    uint32_t last = taken > consumed ? taken : consumed;
+    uint32_t filled = kbtp_counter_ticket(mem_load64(cpu->mem, ring->tail)) - t->oldest;
+    return t->oldest + (last < filled ? last : filled);
+}
+
+/* In order: a later one may wait for the free that waits for this one. False: its slot is not
+ * filled yet. */
+static bool recycle_oldest(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                           struct kbtp_connection *c, struct kbtp_tickets *t)
+{
+    uint64_t block_offset;
+    enum kbtp_slot_state slot =
+        kbtp_ring_look(cpu->mem, kbtp_ring_of(w, c), t->oldest, &block_offset);
+    if (slot == KBTP_SLOT_NOT_FILLED)
+        return false;
+    if (slot == KBTP_SLOT_FILLED)
+        recycle(w, cpu, c, t->oldest, block_offset);
+    t->oldest++;
+    return true;
+}
+
+/* Those who took the tickets behind it are gone: they are taken again. FetchAdd, as ever: here by
+ * a CPU, which partitions need to be atomic with the RNIC's (I-37). */
+static void put_head_at(const struct kbtp_cpu *cpu, const struct kbtp_ring *ring, uint32_t ticket)
+{
+    uint64_t head = mem_load64(cpu->mem, ring->head), good = kbtp_ring_counter(ring, ticket);
+    if (head != good)
+        mem_fetch_add64(cpu->mem, ring->head, good - head);
+}
+
+/*
+ * Nothing of it can take a ticket or write any more, and its requests are gone. A ticket that a
+ * free was made for gets its block, and is waited for: later frees may wait for its slot. Those
+ * beyond have no block coming.
  */
 bool kbtp_tickets_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c)
 {
@@ -399,14 +423,18 @@ bool kbtp_tickets_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct 
     if (!t)
         return true;
     const struct kbtp_ring *ring = kbtp_ring_of(w, c);
-    if (t->stage != KBTP_TICKETS_OFF)
-        rdma_timer(cpu->rdma, timer_of(w, c->session), 0);
-    t->stage = KBTP_TICKETS_OFF;
-    if (t->oldest != head_of(cpu, ring)) {
-        uint32_t tail = kbtp_counter_ticket(mem_load64(cpu->mem, ring->tail));
-        if (recycle_oldest(w, cpu, c, t) || (int32_t)(tail - t->oldest) > 0)
-            return false;
+    if (t->stage != KBTP_TICKETS_ENDING) {
+        if (t->stage != KBTP_TICKETS_OFF)
+            rdma_timer(cpu->rdma, timer_of(w, c->session), 0);
+        t->seen = end_of_tickets(cpu, ring, t);
+        t->stage = KBTP_TICKETS_ENDING;
     }
+    for (uint32_t n = 0; n < TICKETS_PER_POLL && t->oldest != t->seen; n++)
+        if (!recycle_oldest(w, cpu, c, t))
+            return false;
+    if (t->oldest != t->seen)
+        return false;
+    put_head_at(cpu, ring, t->oldest);
     return true;
 }
 

@@ -284,8 +284,7 @@ static void forget(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbt
 static void finish(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c)
 {
     assert(c->loads_count == 0);
-    bool tickets_ended = kbtp_tickets_end(w, cpu, c);
-    if (!kbtp_requests_reclaim(w, cpu, c) || !tickets_ended)
+    if (!kbtp_requests_reclaim(w, cpu, c) || !kbtp_tickets_end(w, cpu, c))
         return;
     kbtp_tickets_forget(w, cpu, c);
     if (c->has_session) {

@@ -76,6 +76,7 @@ enum kbtp_connection_state {
  *   REVOKE    the invalidation of the Partition STag is to be posted
  *   REVOKING  it is posted
  *   RECLAIM   what was abandoned goes back to the ring, one ticket after the other
+ *   ENDING    the connection is drained: all that are not bound go back
  */
 enum kbtp_tickets_stage {
     KBTP_TICKETS_OFF,
@@ -86,6 +87,7 @@ enum kbtp_tickets_stage {
     KBTP_TICKETS_REVOKE,
     KBTP_TICKETS_REVOKING,
     KBTP_TICKETS_RECLAIM,
+    KBTP_TICKETS_ENDING,
 };
 
 struct kbtp_tickets {
@@ -94,10 +96,10 @@ struct kbtp_tickets {
     uint32_t granted; /* DIRECT_ALLOC; BIND is a request of this session */
     uint32_t bound;   /* the window is: RDMA Writes of the initiator reach the partition */
     uint32_t oldest;  /* no ticket before it is unbound */
-    uint32_t foreign; /* those before it were taken in an earlier session: abandoned */
+    uint32_t beyond;  /* none from it on was consumed */
     uint32_t settled; /* Head less this are those taken in this session and not yet bound */
     uint32_t at;      /* LOOK, RECLAIM: the next ticket */
-    uint32_t seen;    /* LOOK, RECLAIM: up to here */
+    uint32_t seen;    /* LOOK, RECLAIM, ENDING: up to here */
     uint32_t drain;   /* DRAIN: completions that may have come before it began */
     uint32_t expired; /* LOOK: one is */
 };
@@ -293,6 +295,9 @@ bool kbtp_tickets_within_quota(const struct kbtp_worker *w, const struct kbtp_cp
                                const struct kbtp_connection *c, uint32_t usage);
 /* A ticket is bound, or was taken for an ALLOC_STORE: it is counted there now. */
 void kbtp_tickets_settle(const struct kbtp_worker *w, const struct kbtp_connection *c);
+/* The slot of one is: for a BIND, for an ALLOC_STORE, or because it is abandoned. */
+void kbtp_tickets_consumed(const struct kbtp_worker *w, const struct kbtp_connection *c,
+                           uint32_t ticket);
 /* A BIND, of whose handle nothing speaks against it: OK and the slot is consumed, or why not. */
 enum kbtp_status kbtp_tickets_bind(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                                    struct kbtp_connection *c, const struct kbtp_request *request);
@@ -303,7 +308,8 @@ void kbtp_tickets_revoked(struct kbtp_worker *w, struct kbtp_connection *c);
 /* Moves on; in each poll, which has taken so many completions, `emptied`: all that there were. */
 void kbtp_tickets_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                           struct kbtp_connection *c, uint32_t taken, bool emptied);
-/* After the connection was drained: what was not bound is abandoned. False: not all yet. */
+/* After the connection was drained and its requests given back: what was not bound is abandoned.
+ * False: not all yet. */
 bool kbtp_tickets_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c);
 /* Before its session is handed on. */
 void kbtp_tickets_forget(struct kbtp_worker *w, const struct kbtp_cpu *cpu,

@@ -90,7 +90,8 @@ static void remember(struct hostile *it, const uint8_t *octets, uint32_t length)
         .length_le = length >= 40 ? (uint32_t)little_endian(octets + 36, 4) : 0,
         .credits = length >= 28 ? (uint16_t)big_endian(octets + 26, 2) : 0,
         .features = length >= 26 ? (uint16_t)big_endian(octets + 24, 2) : 0,
-        .ticket = length >= 36 ? (uint32_t)big_endian(octets + 32, 4) : 0,
+        .ticket = length >= 28 ? (uint32_t)big_endian(octets + 24, 4) : 0,
+        .bound = length >= 32 ? (uint32_t)big_endian(octets + 28, 4) : 0,
     };
 }
 
@@ -235,7 +236,8 @@ static void judge_range(const struct hostile *it, const struct hostile_sent *sen
         fuzz_check(status == KBTP_STATUS_INVALID_HANDLE || status == KBTP_STATUS_MALFORMED,
                    "only handles of its own range are stored to or freed, and of the table loaded");
     if (status == KBTP_STATUS_INVALID_HANDLE || status == KBTP_STATUS_MALFORMED)
-        fuzz_check(answer->generation == 0, "nothing is told of an entry that was not looked at");
+        fuzz_check(answer->generation == 0 || (sent->opcode == KBTP_OP_BIND && own),
+                   "nothing is told of an entry that was not looked at");
 }
 
 /* `sent` expects a Generation. */
@@ -294,6 +296,7 @@ static void judge_bind(const struct hostile *it, const struct hostile_sent *sent
     uint32_t before_head = hostile_head(it) - sent->ticket;
     fuzz_check(it->plays_foul || (before_head != 0 && before_head <= INT32_MAX),
                "only a ticket that was taken is bound");
+    fuzz_check(answer->completion.data_length == sent->bound, "so much is bound as was said");
     uint64_t at = answer->completion.block_offset - it->partition.tagged_offset;
     fuzz_check(at < (uint64_t)it->partition.count * it->block_octets && at % it->block_octets == 0,
                "what is bound is a block of the own partition");
@@ -324,7 +327,7 @@ static void judge_completion(struct hostile *it, const struct hostile_sent *sent
         judge_bind(it, sent, answer);
     uint32_t length =
         it->addr_le && sent->length_le > sent->length ? sent->length_le : sent->length;
-    if (well && sent->opcode != KBTP_OP_FREE)
+    if (well && sent->opcode != KBTP_OP_FREE && sent->opcode != KBTP_OP_BIND)
         fuzz_check(answer->completion.data_length <= length,
                    "no more is loaded than there is room");
 }

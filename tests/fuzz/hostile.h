@@ -28,7 +28,7 @@ void fuzz_check(bool is_so, const char *what);
 struct hostile_sent {
     uint64_t request_id, handle, handle_le;
     uint32_t length, length_le; /* of the Data Descriptor, or 0 */
-    uint32_t ticket;            /* of a BIND */
+    uint32_t ticket, bound;     /* of a BIND; Data Length */
     uint16_t flags, generation;
     uint16_t credits, features; /* of a HELLO */
     uint8_t version, opcode;

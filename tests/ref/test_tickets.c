@@ -82,18 +82,22 @@ static void post(const struct rdma_wr *wr)
     move();
 }
 
-static uint32_t take_ticket(void)
+static void add_to_head(uint64_t add, uint64_t mask)
 {
     struct rdma_sge sge = {peer.sends, 8, peer.region.lkey};
-    struct rdma_wr add = {.op = RDMA_FETCH_ADD,
-                          .sges = &sge,
-                          .sge_count = 1,
-                          .remote_to = ack.head.tagged_offset,
-                          .remote_stag = ack.head.stag,
-                          .fetch_add = {.add = KBTP_COUNTER_ADD_MASKED,
-                                        .mask = UINT64_C(0x8000000080000000) | ack.ring.count * 8}};
+    struct rdma_wr wr = {.op = RDMA_FETCH_ADD,
+                         .sges = &sge,
+                         .sge_count = 1,
+                         .remote_to = ack.head.tagged_offset,
+                         .remote_stag = ack.head.stag,
+                         .fetch_add = {.add = add, .mask = mask}};
+    post(&wr);
+}
+
+static uint32_t take_ticket(void)
+{
     uint64_t counter;
-    post(&add);
+    add_to_head(KBTP_COUNTER_ADD_MASKED, UINT64_C(0x8000000080000000) | ack.ring.count * 8);
     memcpy(&counter, peer.sends, sizeof counter);
     return kbtp_counter_ticket(counter);
 }
@@ -198,13 +202,13 @@ static void beyond_the_quota(void)
     expect_free(6);
     greet();
     uint32_t again = take_ticket();
-    CU_ASSERT_EQUAL(again, first + 20);
+    CU_ASSERT_EQUAL(again, first + 6); /* the others are nobody's, and are taken again */
     CU_ASSERT_EQUAL(bind(0, again, read_slot(again).block_offset, 64), KBTP_STATUS_OK);
     close_raw();
 }
 
-/* The same while all that it may have is bound: its tickets get their blocks when there are some,
- * in the next session. */
+/* The same while all that it may have is bound: its tickets get no block any more, and the next
+ * session takes them again. */
 static void beyond_the_quota_and_all_bound(void)
 {
     open_raw();
@@ -220,9 +224,9 @@ static void beyond_the_quota_and_all_bound(void)
     CU_ASSERT_EQUAL(peer_send_message(&peer, &free_it), 0);
     move();
     CU_ASSERT_EQUAL(answer_to(0), KBTP_STATUS_OK);
-    expect_free(1); /* it went through nine hands that were dead */
+    expect_free(1);
     uint32_t t = take_ticket();
-    CU_ASSERT_EQUAL(t, 15);
+    CU_ASSERT_EQUAL(t, 6);
     CU_ASSERT_EQUAL(bind(0, t, read_slot(t).block_offset, 64), KBTP_STATUS_OK);
     close_raw();
 }
@@ -252,6 +256,65 @@ static void what_the_stags_open(void)
         expect_free(6);
         close_raw();
     }
+}
+
+/* What is there after the session that has played with its Head is as good as new. */
+static void expect_all_can_be_bound(void)
+{
+    hang_up();
+    pair_settle(&pair);
+    expect_free(6);
+    greet();
+    for (uint32_t n = 0; n < 6; n++) {
+        uint32_t t = take_ticket();
+        CU_ASSERT_EQUAL(bind(n, t, read_slot(t).block_offset, 64), KBTP_STATUS_OK);
+    }
+    close_raw();
+}
+
+/* Wrong peer: R-QUOTA-17, -18. Whatever an initiator adds to its Head, also when an ALLOC_STORE of
+ * its own waits for a ticket that has had its block: the session ends, and nothing is lost. */
+static void a_head_that_was_turned(void)
+{
+    static const uint64_t adds[] = {
+        UINT64_C(5) << 32, UINT64_C(1) << 62, UINT64_C(1) << 63,           0x30,
+        UINT64_MAX,        UINT64_MAX << 32,  UINT64_C(0xc000000000000000)};
+    for (uint32_t i = 0; i < sizeof adds / sizeof *adds; i++) {
+        open_raw();
+        uint32_t t = take_ticket();
+        add_to_head(adds[i], 0);
+        bind(0, t, read_slot(t).block_offset, 64);
+        hang_up();
+        greet();
+        struct kbtp_message free_it = peer_request(KBTP_OP_FREE, 500, ack.handle_base, 0);
+        CU_ASSERT_EQUAL(peer_send_message(&peer, &free_it), 0);
+        move();
+        answer_to(0);
+        expect_all_can_be_bound();
+    }
+}
+
+static void a_head_that_was_turned_back(void)
+{
+    open_raw();
+    take_ticket();
+    take_ticket();
+    uint32_t t = take_ticket();
+    CU_ASSERT_EQUAL(bind(0, t, read_slot(t).block_offset, 64), KBTP_STATUS_OK);
+    add_to_head(UINT64_MAX << 32, 0);
+    struct kbtp_message store = peer_request(KBTP_OP_ALLOC_STORE, 501, ack.handle_base + 1, 0);
+    CU_ASSERT_EQUAL(peer_send_message(&peer, &store), 0); /* is given the third one again */
+    struct kbtp_message free_it = peer_request(KBTP_OP_FREE, 500, ack.handle_base, 0);
+    CU_ASSERT_EQUAL(peer_send_message(&peer, &free_it), 0);
+    move();
+    hang_up();
+    pair_settle(&pair);
+    expect_free(5);
+    greet();
+    CU_ASSERT_EQUAL(peer_send_message(&peer, &free_it), 0);
+    move();
+    CU_ASSERT_EQUAL(answer_to(0), KBTP_STATUS_OK);
+    expect_all_can_be_bound();
 }
 
 /* ---- the Ticket Timeout ------------------------------------------------------------------ */
@@ -406,6 +469,8 @@ int main(void)
         {"beyond the quota", beyond_the_quota},
         {"beyond the quota, and all bound", beyond_the_quota_and_all_bound},
         {"what the STags open", what_the_stags_open},
+        {"a Head that was turned", a_head_that_was_turned},
+        {"a Head that was turned back", a_head_that_was_turned_back},
         {"a ticket is abandoned", a_ticket_is_abandoned},
         {"another ticket after the invalidation", another_ticket_after_the_invalidation},
         {"a ticket without a block", a_ticket_without_a_block},

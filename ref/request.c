@@ -349,8 +349,21 @@ static void begin_store(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
         request->stage = needs_fetch(request) ? KBTP_STAGE_STAGING : KBTP_STAGE_READY;
 }
 
-static void wait_for_staging(struct kbtp_worker *w, struct kbtp_request *request)
+/* A ticket of a partition may wait for its initiator; what others need is not held meanwhile. */
+static bool waits_for_initiator(const struct kbtp_worker *w, const struct kbtp_connection *c,
+                                uint32_t n)
 {
+    for (uint32_t i = 0; kbtp_tickets_of(w, c) && i < n; i++)
+        if (kbtp_nth_request(w, c, i)->stage == KBTP_STAGE_TICKET)
+            return true;
+    return false;
+}
+
+static void wait_for_staging(struct kbtp_worker *w, const struct kbtp_connection *c,
+                             struct kbtp_request *request, uint32_t n)
+{
+    if (waits_for_initiator(w, c, n))
+        return;
     request->staging = take_staging(w);
     if (request->staging != KBTP_NO_STAGING)
         request->stage = KBTP_STAGE_FETCH;
@@ -490,7 +503,7 @@ static void step(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_
     if (request->stage == KBTP_STAGE_TICKET)
         look_at_slot(w, cpu, c, request);
     if (request->stage == KBTP_STAGE_STAGING)
-        wait_for_staging(w, request);
+        wait_for_staging(w, c, request, n);
     if (request->stage == KBTP_STAGE_FETCH)
         fetch(w, cpu, c, request);
     if (request->stage == KBTP_STAGE_READY && n == 0)

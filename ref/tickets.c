@@ -157,11 +157,16 @@ static bool is_own(const struct kbtp_worker *w, const struct kbtp_connection *c,
     return false;
 }
 
-/* A BIND for it has come, and waits for the requests before it. */
+/* A BIND for it has come, and waits for the requests before it; but not when one of these, an
+ * ALLOC_STORE, waits for this ticket's slot: it would for ever (I-18). */
 static bool has_bind(const struct kbtp_worker *w, const struct kbtp_connection *c, uint32_t ticket)
 {
+    uint32_t slots = kbtp_ring_of(w, c)->config.slot_count;
     for (uint32_t n = 0; n < c->order_count; n++) {
         const struct kbtp_request *request = kbtp_nth_request(w, c, n);
+        if (request->alloc.stage == KBTP_ALLOC_WAIT &&
+            ((request->alloc.ticket - ticket) & (slots - 1)) == 0)
+            return false;
         if (request->opcode == KBTP_OP_BIND && request->alloc.ticket == ticket &&
             request->stage != KBTP_STAGE_DONE)
             return true;

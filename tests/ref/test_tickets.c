@@ -462,6 +462,54 @@ static void a_bind_after_the_last_look(void)
     close_raw();
 }
 
+/* I-18: an ALLOC_STORE waits for the slot of an older ticket, whose BIND is behind it. After the
+ * Ticket Timeout that is abandoned; until then a STORE between them holds nothing that others need
+ * (one staging block is all there is). */
+static void a_bind_behind_what_waits_for_it(void)
+{
+    struct pair_config config = with_direct_alloc();
+    config.initiators = 2;
+    config.workers = 1;
+    config.target.staging = 1;
+    open_with(&config);
+    CU_ASSERT_EQUAL_FATAL(peer_open(&peer, another_handle()), 0);
+    greet();
+    CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, 1), 0);
+    uint32_t t = take_ticket();
+    struct kbtp_slot_value slot = read_slot(t);
+    struct kbtp_message free_it = peer_request(KBTP_OP_FREE, 500, ack.handle_base, 0);
+    for (uint32_t k = 1; k < 8; k++) {
+        uint32_t u = take_ticket();
+        CU_ASSERT_EQUAL(bind(0, u, read_slot(u).block_offset, 64), KBTP_STATUS_OK);
+        if (k == 7)
+            break; /* it stays */
+        CU_ASSERT_EQUAL(peer_send_message(&peer, &free_it), 0);
+        move();
+        CU_ASSERT_EQUAL(answer_to(0), KBTP_STATUS_OK);
+    }
+    struct kbtp_message next = peer_request(KBTP_OP_ALLOC_STORE, 501, ack.handle_base + 1, 0);
+    CU_ASSERT_EQUAL(peer_send_message(&peer, &next), 0); /* the eighth: of the first one's slot */
+    next = peer_request(KBTP_OP_STORE, 500, ack.handle_base, 0);
+    next.operands.data =
+        (struct kbtp_data_descriptor){.tagged_offset = pair.initiators[0].region.base_to,
+                                      .stag = pair.initiators[0].region.stag,
+                                      .length = 64};
+    CU_ASSERT_EQUAL(peer_send_message(&peer, &next), 0);
+    send_bind(2, t, slot.block_offset, 64);
+    move();
+    expect_status(run(1, KBTP_OP_ALLOC_STORE, 0, 64, 0), KBTP_STATUS_OK);
+    expect_status(run(1, KBTP_OP_STORE, 0, 64, 0), KBTP_STATUS_OK);
+    for (uint32_t n = 0; n <= LOOKS; n++)
+        CU_ASSERT(look(0));
+    move();
+    CU_ASSERT_EQUAL(answer_to(1), KBTP_STATUS_OK);
+    hang_up();
+    pair_settle(&pair);
+    CU_ASSERT_EQUAL(usage_of(0), 2);
+    peer_close(&peer);
+    close_pair();
+}
+
 int main(void)
 {
     static const struct test tests[] = {
@@ -476,6 +524,7 @@ int main(void)
         {"a ticket without a block", a_ticket_without_a_block},
         {"a BIND at the timeout", a_bind_at_the_timeout},
         {"a BIND after the last look", a_bind_after_the_last_look},
+        {"a BIND behind what waits for it", a_bind_behind_what_waits_for_it},
     };
     return run_over_providers("ref/tickets", tests, sizeof tests / sizeof *tests, PROVIDERS);
 }

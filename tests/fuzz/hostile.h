@@ -95,8 +95,9 @@ void hostile_writes_block(struct hostile *it, uint32_t n, uint32_t at, uint32_t 
 uint32_t hostile_head(const struct hostile *it);
 /* What it has taken n tickets ago; zeros: nothing. */
 struct hostile_ticket *hostile_nth_ticket(struct hostile *it, uint32_t n);
-/* Does this STag name a Head, of anybody? */
+/* Does this STag name a Head, or a ring, of anybody? */
 bool hostile_knows_as_head(const struct hostile *it, uint32_t stag);
+bool hostile_knows_as_ring(const struct hostile *it, uint32_t stag);
 
 /* Takes what has come, and judges it. */
 void hostile_poll(struct hostile *it);

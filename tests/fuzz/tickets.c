@@ -27,6 +27,14 @@ bool hostile_knows_as_head(const struct hostile *it, uint32_t stag)
     return false;
 }
 
+bool hostile_knows_as_ring(const struct hostile *it, uint32_t stag)
+{
+    for (uint32_t i = 0; it->partitions && i < it->partitions_count; i++)
+        if (it->partitions[i].ring_region.stag == stag)
+            return true;
+    return false;
+}
+
 /* One operation of its own. Did it end well? No answer: the connection was to end anyway. */
 static bool does(struct hostile *it, struct rdma_wr *wr, uint32_t length, bool *well)
 {

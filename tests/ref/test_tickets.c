@@ -503,9 +503,10 @@ static void a_bind_behind_what_waits_for_it(void)
         CU_ASSERT(look(0));
     move();
     CU_ASSERT_EQUAL(answer_to(1), KBTP_STATUS_OK);
-    hang_up();
-    pair_settle(&pair);
+    CU_ASSERT_EQUAL(answer_to(0), KBTP_STATUS_OK);
+    CU_ASSERT_EQUAL(answer_to(2), KBTP_STATUS_TICKET_ABANDONED);
     CU_ASSERT_EQUAL(usage_of(0), 2);
+    hang_up();
     peer_close(&peer);
     close_pair();
 }

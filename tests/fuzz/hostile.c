@@ -134,7 +134,8 @@ void hostile_rdma(struct hostile *it, enum rdma_op op, uint32_t stag, uint64_t t
     if (rdma_post_send(it->peer.rdma, it->peer.conn, &wr, 1) != 0)
         return;
     peer_poll(&it->peer);
-    bool may_read = (it->direct_world || hostile_knows_as_ring(it, stag)) && op == RDMA_READ;
+    bool may_read = op == RDMA_READ && (it->direct_world || hostile_knows_as_ring(it, stag) ||
+                                        (it->partitions && length == 0));
     fuzz_check(may_read || memcmp(it->data, canary, sizeof canary) == 0,
                "no peer reads the target's memory");
     if (may_read && it->peer.failed == RDMA_OK)

@@ -35,6 +35,14 @@ bool hostile_knows_as_ring(const struct hostile *it, uint32_t stag)
     return false;
 }
 
+bool hostile_knows_as_region(const struct hostile *it, uint32_t stag)
+{
+    return hostile_knows_as_head(it, stag) || hostile_knows_as_ring(it, stag) ||
+           (it->direct_world &&
+            (stag == it->target->table_region.stag || stag == it->target->pool_region.stag)) ||
+           (it->partition.stag != 0 && stag == it->partition.stag);
+}
+
 /* One operation of its own. Did it end well? No answer: the connection was to end anyway. */
 static bool does(struct hostile *it, struct rdma_wr *wr, uint32_t length, bool *well)
 {

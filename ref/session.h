@@ -37,8 +37,9 @@ struct kbtp_grant {
     /* That it may have: KBTP_FEATURE_RECORD_COMPLETION; DIRECT_LOAD and DIRECT_ALLOC only for those
      * that are trusted for all blocks that these expose (draft: MUST). Others are not told the
      * STags; but a region's STag works on every connection (net/rdma.h), so all of this device's
-     * initiators must be trusted not to guess. With DIRECT_ALLOC its quota is a partition
-     * (ref/partition.h). */
+     * initiators must be trusted not to guess. And where the device has RDMA_CAP_INV_REGION, who
+     * knows one can invalidate it with a Send, for everybody: that is trusted too. With
+     * DIRECT_ALLOC its quota is a partition (ref/partition.h). */
     uint16_t features;
     uint16_t trust_domain; /* where there are several, blocks are cleared when they are freed */
     uint32_t quota;        /* Allocation Quota, blocks */

@@ -128,8 +128,11 @@ void hostile_rdma(struct hostile *it, enum rdma_op op, uint32_t stag, uint64_t t
                          .imm_stag = stag};
     if (op == RDMA_FETCH_ADD)
         wr.fetch_add.add = 1;
-    if (hostile_knows_as_head(it, stag))
-        return; /* who guesses it spoils another's ring: net/rdma.h has no protection domains */
+    /* net/rdma.h has no protection domains. Who guesses the STag of a Head spoils another's ring;
+     * and where RDMA_CAP_INV_REGION is, whoever knows a region's STag can invalidate it for all. */
+    if (hostile_knows_as_head(it, stag) ||
+        (op == RDMA_SEND_INV && hostile_knows_as_region(it, stag)))
+        return;
     memcpy(it->data, canary, sizeof canary);
     if (rdma_post_send(it->peer.rdma, it->peer.conn, &wr, 1) != 0)
         return;

@@ -14,7 +14,7 @@
 #ifndef KBTP_TESTS_FUZZ_HOSTILE_H
 #define KBTP_TESTS_FUZZ_HOSTILE_H
 
-#include "ref/partition.h"
+#include "ref/target.h"
 #include "tests/ref/peer.h"
 
 #define HOSTILE_DATA 512u /* octets for the target to read and write */
@@ -60,6 +60,7 @@ struct hostile {
     bool direct_world; /* the target's regions are readable, also by who guesses an STag */
     /* With DIRECT_ALLOC: what it may use, and the partition of each session. */
     struct kbtp_direct_descriptor partition, ring, head;
+    const struct kbtp_target *target;
     const struct kbtp_partition *partitions; /* NULL: nobody has one */
     uint32_t partitions_count;
     struct hostile_ticket tickets[HOSTILE_TICKETS]; /* the last ones that it has taken */
@@ -98,6 +99,8 @@ struct hostile_ticket *hostile_nth_ticket(struct hostile *it, uint32_t n);
 /* Does this STag name a Head, or a ring, of anybody? */
 bool hostile_knows_as_head(const struct hostile *it, uint32_t stag);
 bool hostile_knows_as_ring(const struct hostile *it, uint32_t stag);
+/* Or whatever else the target lets peers reach? */
+bool hostile_knows_as_region(const struct hostile *it, uint32_t stag);
 
 /* Takes what has come, and judges it. */
 void hostile_poll(struct hostile *it);

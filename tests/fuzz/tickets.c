@@ -35,15 +35,24 @@ bool hostile_knows_as_ring(const struct hostile *it, uint32_t stag)
     return false;
 }
 
+bool hostile_knows_as_region(const struct hostile *it, uint32_t stag)
+{
+    return hostile_knows_as_head(it, stag) || hostile_knows_as_ring(it, stag) ||
+           (it->direct_world &&
+            (stag == it->target->table_region.stag || stag == it->target->pool_region.stag)) ||
+           (it->partition.stag != 0 && stag == it->partition.stag);
+}
+
 /* One operation of its own. Did it end well? No answer: the connection was to end anyway. */
-static bool does(struct hostile *it, struct rdma_wr *wr, uint32_t length, bool *well)
+static bool does(struct hostile *it, const struct rdma_wr *what, uint32_t length, bool *well)
 {
     struct rdma_sge sge = {it->data, length, it->region.lkey};
-    wr->flags = RDMA_SIGNALED;
-    wr->sges = &sge;
-    wr->sge_count = length != 0;
+    struct rdma_wr wr = *what;
+    wr.flags = RDMA_SIGNALED;
+    wr.sges = &sge;
+    wr.sge_count = length != 0;
     if (it->peer.state != PEER_CONNECTED || it->head.stag == 0 ||
-        rdma_post_send(it->peer.rdma, it->peer.conn, wr, 1) != 0)
+        rdma_post_send(it->peer.rdma, it->peer.conn, &wr, 1) != 0)
         return false;
     peer_poll(&it->peer);
     *well = it->peer.failed == RDMA_OK;
@@ -55,10 +64,10 @@ static bool does(struct hostile *it, struct rdma_wr *wr, uint32_t length, bool *
 
 void hostile_add_to_head(struct hostile *it, uint64_t add, uint64_t mask)
 {
-    struct rdma_wr wr = {.op = RDMA_FETCH_ADD,
-                         .remote_to = it->head.tagged_offset,
-                         .remote_stag = it->head.stag,
-                         .fetch_add = {.add = add, .mask = mask}};
+    const struct rdma_wr wr = {.op = RDMA_FETCH_ADD,
+                               .remote_to = it->head.tagged_offset,
+                               .remote_stag = it->head.stag,
+                               .fetch_add = {.add = add, .mask = mask}};
     bool well;
     it->takes_tickets = it->plays_foul = it->head.stag != 0;
     if (does(it, &wr, 8, &well))
@@ -67,11 +76,12 @@ void hostile_add_to_head(struct hostile *it, uint64_t add, uint64_t mask)
 
 void hostile_takes_ticket(struct hostile *it)
 {
-    struct rdma_wr wr = {.op = RDMA_FETCH_ADD,
-                         .remote_to = it->head.tagged_offset,
-                         .remote_stag = it->head.stag,
-                         .fetch_add = {.add = KBTP_COUNTER_ADD_MASKED,
-                                       .mask = UINT64_C(0x8000000080000000) | it->ring.count * 8}};
+    const struct rdma_wr wr = {
+        .op = RDMA_FETCH_ADD,
+        .remote_to = it->head.tagged_offset,
+        .remote_stag = it->head.stag,
+        .fetch_add = {.add = KBTP_COUNTER_ADD_MASKED,
+                      .mask = UINT64_C(0x8000000080000000) | it->ring.count * 8}};
     bool well;
     uint64_t counter;
     it->takes_tickets |= it->head.stag != 0;
@@ -87,9 +97,10 @@ void hostile_reads_slot(struct hostile *it, uint32_t n)
 {
     struct hostile_ticket *ticket = hostile_nth_ticket(it, n);
     uint32_t number = it->ring.count ? ticket->ticket % it->ring.count : 0;
-    struct rdma_wr wr = {.op = RDMA_READ,
-                         .remote_to = it->ring.tagged_offset + (uint64_t)number * KBTP_SLOT_OCTETS,
-                         .remote_stag = it->ring.stag};
+    const struct rdma_wr wr = {.op = RDMA_READ,
+                               .remote_to =
+                                   it->ring.tagged_offset + (uint64_t)number * KBTP_SLOT_OCTETS,
+                               .remote_stag = it->ring.stag};
     struct kbtp_slot_value slot;
     bool well;
     if (!does(it, &wr, KBTP_SLOT_OCTETS, &well))
@@ -130,9 +141,9 @@ static bool was_abandoned(const struct hostile *it)
 
 void hostile_writes(struct hostile *it, int64_t at, uint32_t length)
 {
-    struct rdma_wr wr = {.op = RDMA_WRITE,
-                         .remote_to = it->partition.tagged_offset + (uint64_t)at,
-                         .remote_stag = it->partition.stag};
+    const struct rdma_wr wr = {.op = RDMA_WRITE,
+                               .remote_to = it->partition.tagged_offset + (uint64_t)at,
+                               .remote_stag = it->partition.stag};
     char before[POOL_MOST];
     bool well;
     if (length == 0 || length > HOSTILE_DATA || it->head.stag == 0)

@@ -126,6 +126,7 @@ void world_open(struct world *world, uint32_t options)
         world->hostiles[i].pool_octets = world->pair.memory.blocks;
         world->hostiles[i].pool_length = BLOCKS * BLOCK_OCTETS;
         world->hostiles[i].block_octets = BLOCK_OCTETS;
+        world->hostiles[i].target = &world->pair.target;
         if (!(options & WORLD_TICKETS))
             continue;
         world->hostiles[i].partitions = world->pair.target.pool.partitions;

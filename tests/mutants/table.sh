@@ -7,9 +7,11 @@ work=$PWD
 elsewhere=$work/elsewhere
 mkdir -p "$elsewhere"
 failures=0
-# Slow builds (sanitizers) take what they reach within these bounds; the others cover the rest.
+# Slow builds (sanitizers) try every second row, and take what they reach within these bounds; the
+# others cover the rest. Almost half of the rows end before 2,000 states, and all others but one
+# need more than 6,000; what costs time is to begin and end a program with sanitizers.
 bounds=
-[ -z "${SLOW:-}" ] || bounds="--max-states 6000"
+[ -z "${SLOW:-}" ] || bounds="--max-states 2000"
 
 fail() {
     echo "FAILED: $*"
@@ -31,6 +33,7 @@ number=0 found=0
 while IFS=$'\t' read -r mutant expectation scenario options why; do
     case $mutant in '#'* | '') continue ;; esac
     number=$((number + 1))
+    [ -z "$bounds" ] || [ $((number % 2)) -eq 0 ] || continue
     [ "$options" != - ] || options=
     trace=$work/$number-$mutant.trace
     status=0

@@ -283,13 +283,16 @@ static void a_head_that_was_turned(void)
         open_raw();
         uint32_t t = take_ticket();
         add_to_head(adds[i], 0);
-        bind(0, t, read_slot(t).block_offset, 64);
+        enum kbtp_status status = bind(0, t, read_slot(t).block_offset, 64);
+        CU_ASSERT(status == KBTP_STATUS_OK || status == KBTP_STATUS_MALFORMED ||
+                  status == KBTP_STATUS_NO_SPACE);
         hang_up();
         greet();
         struct kbtp_message free_it = peer_request(KBTP_OP_FREE, 500, ack.handle_base, 0);
         CU_ASSERT_EQUAL(peer_send_message(&peer, &free_it), 0);
         move();
-        answer_to(0);
+        CU_ASSERT_EQUAL(answer_to(0),
+                        status == KBTP_STATUS_OK ? KBTP_STATUS_OK : KBTP_STATUS_NOT_VALID);
         expect_all_can_be_bound();
     }
 }

@@ -3,11 +3,18 @@
 # independent steps commute. The largest are explored up to a bound here, and whole by
 # scripts/races, which also has the other memory models and orderings.
 set -eu
-slow=
-[ -z "${SLOW:-}" ] || slow="--max-states 5000"
+# Slow builds see some runs to their ends, for the search goes into the depth first. States of protocol
+# worlds are large, and rehashed after every step; the smallest ring worlds end within their bound.
 failures=0 whole=0 small=0
 while IFS= read -r scenario; do
     wanted="ok null"
+    slow=
+    if [ -n "${SLOW:-}" ]; then
+        case $scenario in
+        "$SOURCE"/scenarios/ring/*) slow="--max-states 5000" ;;
+        *) slow="--max-states 500" ;;
+        esac
+    fi
     bounds=$slow
     case $scenario in
     *-crash.yaml) wanted="violation stuck" ;;

@@ -83,11 +83,14 @@ static struct sim_report search(const char *text, struct setting setting,
 
 static const struct sim_explore exhaustive = {.mode = SIM_EXHAUSTIVE};
 
-/* Builds that rehash everything after each step try a part of the variants. */
+/* Builds that rehash everything after each step try a part of the variants, and of the largest
+ * world, in whose states the most steps are compared, a part. */
 #ifdef SIM_REHASH
 #define STRIDE 5
+#define CROWD_STATES 100
 #else
 #define STRIDE 1
+#define CROWD_STATES 2000
 #endif
 
 /* ---- reductions -------------------------------------------------------------------------- */
@@ -272,7 +275,7 @@ static void test_many_steps(void)
                                 "freers: [{name: f1}, {name: f2}, {name: f3}, {name: f4}]\n";
     struct sim_explore walks = {.mode = SIM_PCT, .seed = 1, .runs = 50, .pct_depth = 3};
     CU_ASSERT_EQUAL(search(crowd, standard, walks).result, SIM_OK);
-    struct sim_explore some = {.max_states = 2000, .check_commute = true};
+    struct sim_explore some = {.max_states = CROWD_STATES, .check_commute = true};
     CU_ASSERT_EQUAL(search(crowd, standard, some).result, SIM_INCOMPLETE);
 }
 

@@ -252,6 +252,11 @@ int rdma_verbs_wait(struct rdma *handle, int64_t timeout_ns)
     return look(h, ms > INT32_MAX ? INT32_MAX : (int)ms);
 }
 
+void rdma_verbs_wake(struct rdma *handle)
+{
+    wake(verbs_of(handle));
+}
+
 int verbs_random(struct rdma *r, void *octets, uint32_t length)
 {
     (void)r;

@@ -2,6 +2,7 @@
 #include "tests/net/provider.h"
 
 #include "sim/device.h"
+#include "tests/net/provider_verbs.h"
 
 /* ---- the trivial one --------------------------------------------------------------------- */
 
@@ -85,6 +86,10 @@ const struct provider providers[PROVIDERS] = {
     {"loop", open_loop, close_loop, handle_of_loop, loop_cut, loop_expire, left_in_loop, &loop},
     {"simulated RNIC", open_device, close_device, handle_of_device, cut_in_device,
      sim_device_expire, nobody_knows, NULL},
+    {"verbs on siw", provider_verbs_open_siw, provider_verbs_close, provider_verbs_handle,
+     provider_verbs_cut, provider_verbs_expire, provider_verbs_left, NULL},
+    {"verbs on rxe", provider_verbs_open_rxe, provider_verbs_close, provider_verbs_handle,
+     provider_verbs_cut, provider_verbs_expire, provider_verbs_left, NULL},
 };
 
 const struct provider provider_infiniband = {

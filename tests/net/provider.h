@@ -21,7 +21,9 @@ struct provider {
     struct loop *loop; /* with its knobs, or NULL */
 };
 
-#define PROVIDERS 2u
+/* The trivial one, the simulated RNIC, and net/verbs on an rdma-core for tests (tests/net/fake),
+ * once like the driver siw and once like rxe. */
+#define PROVIDERS 4u
 extern const struct provider providers[PROVIDERS];
 /* The simulated RNIC as an InfiniBand device is: Writes have an order, atomics no mask, and only
  * windows can be invalidated by the peer. */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "net/verbs/state.h"
+
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/net/fake/fake.h"
+#include "tests/net/provider_verbs.h"
+
+#define HANDLES 8u
+
+static struct rdma_verbs *device;
+static struct rdma *handles[HANDLES];
+static uint32_t handles_count;
+
+/* Those of a handle, but for what follows. */
+static struct rdma_ops theirs, ours;
+
+/* Tests listen at names. */
+static const char *address_of(const char *name, char address[RDMA_VERBS_ADDRESS])
+{
+    uint32_t port = 5381;
+    for (const char *at = name; *at; at++)
+        port = port * 33 + (uint8_t)*at;
+    (void)snprintf(address, RDMA_VERBS_ADDRESS, FAKE_HERE ":%u", 1024 + port % 30000);
+    return address;
+}
+
+static int listen_at(struct rdma *r, const char *name)
+{
+    char address[RDMA_VERBS_ADDRESS];
+    return theirs.listen(r, address_of(name, address));
+}
+
+static int connect_to(struct rdma *r, const char *name, const struct rdma_conn_config *config,
+                      const struct rdma_wr *receives, uint32_t count, const void *private_data,
+                      uint32_t private_length, uint32_t *conn)
+{
+    char address[RDMA_VERBS_ADDRESS];
+    return theirs.connect(r, address_of(name, address), config, receives, count, private_data,
+                          private_length, conn);
+}
+
+/* Tests count calls, so that none of them is spared. */
+static int event(struct rdma *r, struct rdma_event *out)
+{
+    verbs_of(r)->spins = RDMA_VERBS_SPINS;
+    return theirs.event(r, out);
+}
+
+static bool open_as(enum fake_kind kind)
+{
+    const struct fake_config config = {.kind = kind, .devices = 1};
+    const struct rdma_verbs_config wanted = {.connections = 16, .timers = 32};
+    char words[RDMA_VERBS_WORDS];
+    fake_open(&config);
+    handles_count = 0;
+    return rdma_verbs_open(&wanted, &device, words) == 0;
+}
+
+bool provider_verbs_open_siw(void)
+{
+    return open_as(FAKE_SIW);
+}
+
+bool provider_verbs_open_rxe(void)
+{
+    return open_as(FAKE_RXE);
+}
+
+void provider_verbs_close(void)
+{
+    for (uint32_t i = 0; i < handles_count; i++)
+        rdma_verbs_handle_close(handles[i]);
+    rdma_verbs_close(device);
+    device = NULL;
+    CU_ASSERT_EQUAL(fake_breaches(), 0);
+    if (fake_breaches())
+        (void)printf("%s\n", fake_breach());
+    CU_ASSERT_EQUAL(fake_close(), 0);
+}
+
+struct rdma *provider_verbs_handle(void)
+{
+    char words[RDMA_VERBS_WORDS];
+    if (handles_count == HANDLES ||
+        rdma_verbs_handle(device, &handles[handles_count], words) != 0)
+        return NULL;
+    struct rdma *r = handles[handles_count++];
+    theirs = ours = *r->ops;
+    ours.listen = listen_at;
+    ours.connect = connect_to;
+    ours.event = event;
+    r->ops = &ours;
+    return r;
+}
+
+void provider_verbs_cut(struct rdma *r, uint32_t conn)
+{
+    fake_cut(verbs_of(r)->conns[conn].id);
+}
+
+/* It is due, and the clock rings. */
+bool provider_verbs_expire(struct rdma *r, uint32_t id)
+{
+    struct verbs_handle *h = verbs_of(r);
+    if (id >= h->device->config.timers || !h->timers[id].armed)
+        return false;
+    h->timers[id].due_ns = 1;
+    verbs_set_clock(h);
+    return true;
+}
+
+uint32_t provider_verbs_left(void)
+{
+    return fake_used();
+}

@@ -45,8 +45,7 @@ enum rdma_cap {
     RDMA_CAP_CAS = 1u << 6,
     RDMA_CAP_ATOMIC_CPU = 1u << 7, /* RNIC atomics are atomic against those of CPUs too (I-37) */
     RDMA_CAP_WINDOW = 1u << 8,     /* type 2B windows: valid on one connection */
-    /* rdma_reg() gives the base Tagged Offset that was wanted, if the memory begins a page. */
-    RDMA_CAP_BASE_TO = 1u << 9,
+    RDMA_CAP_BASE_TO = 1u << 9,    /* rdma_reg() gives the base Tagged Offset that was wanted */
     /* The data of a WRITE becomes visible before that of a later one of the same connection. */
     RDMA_CAP_ORDERED_WRITES = 1u << 10,
     /* A WRITE's completion proves that the data was placed (not so: RFC 5040 5.5 rule 9). */

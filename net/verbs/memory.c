@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static unsigned access_flags(uint32_t access)
 {
@@ -46,13 +45,6 @@ static bool mw_free(const void *at)
 
 /* ---- regions ------------------------------------------------------------------------------- */
 
-/* Linux wants address and base at the same place within their pages (uverbs, reg_mr). */
-static uint64_t base_of(const struct rdma_verbs *d, uint64_t addr, uint64_t wanted)
-{
-    const uint64_t within = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
-    return d->caps.bits & RDMA_CAP_BASE_TO ? (wanted & ~within) | (addr & within) : addr;
-}
-
 int verbs_reg(struct rdma *r, void *addr, uint64_t length, uint32_t access, uint64_t wanted_base,
               struct rdma_region *region)
 {
@@ -63,7 +55,8 @@ int verbs_reg(struct rdma *r, void *addr, uint64_t length, uint32_t access, uint
     if ((access & RDMA_BIND_WINDOW && !(d->caps.bits & RDMA_CAP_WINDOW)) ||
         (access & RDMA_REMOTE_ATOMIC && !(d->caps.bits & RDMA_CAP_FETCH_ADD)))
         return -ENOTSUP;
-    uint64_t base = base_of(d, (uint64_t)(uintptr_t)addr, wanted_base);
+    uint64_t base = (uint64_t)(uintptr_t)addr;
+    (void)wanted_base; /* without BASE_TO */
     struct ibv_mr *mr = ibv_reg_mr_iova(d->pd, addr, length, base, access_flags(access));
     if (!mr)
         return verbs_failed(h, "ibv_reg_mr_iova", verbs_error(-1));

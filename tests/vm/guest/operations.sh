@@ -5,6 +5,7 @@
 #
 # SPDX-License-Identifier: BSD-3-Clause
 PATH=$BIN:$PATH
+ulimit -l unlimited # siw counts the pool and the messages
 failures=0
 port=7471
 

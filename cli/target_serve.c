@@ -17,10 +17,16 @@
 
 /* ---- a worker ---------------------------------------------------------------------------- */
 
-/* Does something wait that no completion, event or timer tells of? */
-static bool is_busy(const struct kbtp_worker_look *look)
+/* Does each poll do some of what is to be done? */
+static bool works(const struct kbtp_worker_look *look)
 {
-    return look->deferred || look->tickets || look->locked || look->hellos || look->releases;
+    return look->releases || look->leaving;
+}
+
+/* Does something wait that no completion, event or timer tells of? */
+static bool waits(const struct kbtp_worker_look *look)
+{
+    return look->deferred || look->drained || look->requests > look->reads + look->loads;
 }
 
 /* A HELLO may wait for another worker to ask its connection whether it lives, and that one may
@@ -40,7 +46,9 @@ static int rest(struct server_worker *w, uint32_t idle_polls)
     if (w->server->options->poll)
         return 0;
     kbtp_worker_look(w->worker, &look);
-    if (!stopping && !is_busy(&look))
+    if (works(&look))
+        return 0;
+    if (!stopping && !waits(&look))
         return rdma_verbs_wait(w->cpu.rdma, -1);
     if (idle_polls < SPINS)
         return 0;

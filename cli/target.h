@@ -37,19 +37,20 @@ struct target_options {
 struct server;
 
 struct server_worker {
-    _Alignas(64) struct server *server; /* what one counts is on no line of another */
+    struct server *server;
     struct mem mem;
     struct kbtp_cpu cpu;
     struct kbtp_worker *worker;
     void *private_memory, *buffers;
     size_t private_octets, buffer_octets;
     pthread_t thread;
-    bool started;
+    struct kbtp_counters counters;
     int failed;           /* what ended its thread, -errno; for who has joined it */
-    atomic_bool idle;     /* after the stop began */
     atomic_uint asked;    /* how often it was to say what it has counted */
     atomic_uint answered; /* == asked: the sum belongs to who asks, else to this worker */
-    struct kbtp_counters counters;
+    atomic_bool idle;     /* after the stop began */
+    bool started;
+    char apart[64]; /* no two workers write to one line */
 };
 
 /* What all workers have counted, for one who asks. */

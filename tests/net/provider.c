@@ -3,6 +3,7 @@
 
 #include "sim/device.h"
 #include "tests/net/provider_verbs.h"
+#include "tests/net/verbs_inside.h"
 
 /* ---- the trivial one --------------------------------------------------------------------- */
 
@@ -87,9 +88,9 @@ const struct provider providers[PROVIDERS] = {
     {"simulated RNIC", open_device, close_device, handle_of_device, cut_in_device,
      sim_device_expire, nobody_knows, NULL},
     {"verbs on siw", provider_verbs_open_siw, provider_verbs_close, provider_verbs_handle,
-     provider_verbs_cut, provider_verbs_expire, provider_verbs_left, NULL},
+     verbs_inside_cut, verbs_inside_expire, provider_verbs_left, NULL},
     {"verbs on rxe", provider_verbs_open_rxe, provider_verbs_close, provider_verbs_handle,
-     provider_verbs_cut, provider_verbs_expire, provider_verbs_left, NULL},
+     verbs_inside_cut, verbs_inside_expire, provider_verbs_left, NULL},
 };
 
 const struct provider provider_infiniband = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "net/verbs/state.h"
+#include "net/verbs/verbs.h"
 
 #include <CUnit/CUnit.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 #include "tests/net/fake/fake.h"
 #include "tests/net/provider_verbs.h"
+#include "tests/net/verbs_inside.h"
 
 #define HANDLES 8u
 
@@ -45,7 +46,7 @@ static int connect_to(struct rdma *r, const char *name, const struct rdma_conn_c
 /* Tests count calls, so that none of them is spared. */
 static int event(struct rdma *r, struct rdma_event *out)
 {
-    verbs_of(r)->spins = RDMA_VERBS_SPINS;
+    verbs_inside_look(r);
     return theirs.event(r, out);
 }
 
@@ -94,22 +95,6 @@ struct rdma *provider_verbs_handle(void)
     ours.event = event;
     r->ops = &ours;
     return r;
-}
-
-void provider_verbs_cut(struct rdma *r, uint32_t conn)
-{
-    fake_cut(verbs_of(r)->conns[conn].id);
-}
-
-/* It is due, and the clock rings. */
-bool provider_verbs_expire(struct rdma *r, uint32_t id)
-{
-    struct verbs_handle *h = verbs_of(r);
-    if (id >= h->device->config.timers || !h->timers[id].armed)
-        return false;
-    h->timers[id].due_ns = 1;
-    verbs_set_clock(h);
-    return true;
 }
 
 uint32_t provider_verbs_left(void)

@@ -189,11 +189,11 @@ int run_over_providers(const char *suite, const struct test *tests, size_t count
                        uint32_t provider_count)
 {
     int failed = 0;
-    for (uint32_t i = 0; i < provider_count && !failed; i++) {
+    for (uint32_t i = 0; i < provider_count; i++) {
         char name[64];
         provider = &providers[i];
         snprintf(name, sizeof name, "%s over %s", suite, provider->name);
-        failed = run_tests(name, tests, count);
+        failed |= run_tests(name, tests, count);
     }
     return failed;
 }

@@ -259,7 +259,7 @@ struct fake_qp *fake_make_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *i
 void fake_free_qp(struct fake_qp *qp)
 {
     struct fake_qp **at = &fake.qps;
-    if (fake_has_windows(qp))
+    if (fake_unbind_all(qp))
         fake_breaks("a queue pair is destroyed while a window is bound to it");
     drop_async(qp);
     fake_wait(&qp->async, "ibv_destroy_qp");

@@ -21,7 +21,8 @@ static uint32_t cqs[2], conns[2];
 static bool has_windows(void)
 {
     struct rdma_caps caps;
-    CU_ASSERT_FATAL(provider->open());
+    if (!provider->open())
+        return true; /* which is found out again */
     rdma_caps(provider->handle(), &caps);
     provider->close();
     return caps.bits & RDMA_CAP_WINDOW;

@@ -253,6 +253,15 @@ bool vw_until(struct vw *w, enum vw_stage a, enum vw_stage b)
     return false;
 }
 
+bool vw_request(struct vw *w)
+{
+    w->stay = true;
+    int error = vw_connect_to(w, VW_ADDRESS);
+    for (uint32_t n = 0; n < PATIENCE && error == 0 && !w->b.has_request; n++)
+        vw_step(w);
+    return w->b.has_request;
+}
+
 int vw_connect(struct vw *w)
 {
     int error = vw_connect_to(w, VW_ADDRESS);

@@ -61,6 +61,8 @@ struct vw {
 int vw_open(struct vw *w, uint32_t connect_ms); /* after fake_open() */
 int vw_connect_to(struct vw *w, const char *address);
 int vw_accept(struct vw *w);
+/* Connects to b, until b has the request. */
+bool vw_request(struct vw *w);
 /* A connection, until both ends know of it. */
 int vw_connect(struct vw *w);
 /* Everybody looks once. */

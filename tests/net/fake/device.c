@@ -199,7 +199,7 @@ void fake_die(void)
     (void)pthread_mutex_lock(&fake_lock);
     fake.dead = true;
     for (struct fake_qp *qp = fake.qps; qp; qp = qp->other)
-        fake_to_error(qp);
+        qp->qp.state = IBV_QPS_RESET; /* nothing is flushed by what is dead */
     fake_raise(IBV_EVENT_DEVICE_FATAL, NULL, NULL);
     (void)pthread_mutex_unlock(&fake_lock);
 }

@@ -310,7 +310,7 @@ void fake_to_error(struct fake_qp *qp)
 int ibv_modify_qp(struct ibv_qp *it, struct ibv_qp_attr *attr, int mask)
 {
     (void)pthread_mutex_lock(&fake_lock);
-    int error = fake_call("ibv_modify_qp", EINVAL) ? EINVAL : 0;
+    int error = fake_call("ibv_modify_qp", EINVAL) || fake.dead ? EINVAL : 0;
     if (error == 0 && mask == IBV_QP_STATE && attr->qp_state == IBV_QPS_ERR)
         fake_to_error((struct fake_qp *)it);
     else if (error == 0)

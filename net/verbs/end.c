@@ -60,10 +60,10 @@ void verbs_end(struct verbs_conn *c, int error)
 
 void verbs_lose(struct verbs_conn *c)
 {
-    if (c->state != VERBS_CONNECTED) {
+    if (c->state == VERBS_CONNECTING)
         verbs_end(c, -ECONNRESET);
+    if (c->state != VERBS_CONNECTED)
         return;
-    }
     c->deadline_ns = verbs_now_ns() + PATIENCE_NS;
     verbs_set_state(c, VERBS_LOST);
     verbs_set_clock(c->handle);

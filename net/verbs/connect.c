@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define RETRIES 7       /* of a packet that nobody answers */
-#define RNR_RETRIES 3   /* of a message that finds no receive */
+#define RETRIES 7           /* of a packet that nobody answers */
+#define RNR_RETRIES 3       /* of a message that finds no receive */
 #define POLITE_NS 20000000u /* so long a request is left to others, who may be looking rarely */
 
 static struct verbs_conn *free_conn(struct verbs_handle *h)

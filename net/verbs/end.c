@@ -73,7 +73,8 @@ int verbs_disconnect(struct rdma *r, uint32_t conn)
 {
     struct verbs_handle *h = verbs_of(r);
     struct verbs_conn *c = conn < h->device->config.connections ? &h->conns[conn] : NULL;
-    if (!c || !(c->state == VERBS_CONNECTED || c->state == VERBS_LOST || c->told_connected || c->received))
+    if (!c || !(c->state == VERBS_CONNECTED || c->state == VERBS_LOST || c->told_connected ||
+                c->received))
         return -EINVAL;
     verbs_end(c, 0);
     return 0;

@@ -96,4 +96,5 @@ const struct provider providers[PROVIDERS] = {
 
 const struct provider provider_infiniband = {
     "InfiniBand",  open_infiniband,   close_device, handle_of_device,
-    cut_in_device, sim_device_expire, nobody_knows, NULL, false};
+    cut_in_device, sim_device_expire, nobody_knows, NULL,
+    false};

@@ -92,8 +92,7 @@ void provider_verbs_close(void)
 struct rdma *provider_verbs_handle(void)
 {
     char words[RDMA_VERBS_WORDS];
-    if (handles_count == HANDLES ||
-        rdma_verbs_handle(device, &handles[handles_count], words) != 0)
+    if (handles_count == HANDLES || rdma_verbs_handle(device, &handles[handles_count], words) != 0)
         return NULL;
     struct rdma *r = handles[handles_count++];
     theirs = ours = *r->ops;

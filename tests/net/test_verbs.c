@@ -210,8 +210,7 @@ static void windows_are_bound_again(void)
     CU_ASSERT_EQUAL(vw_do(w, &w->b, &first), RDMA_OK);
     uint32_t stag = w->window.stag;
     CU_ASSERT_EQUAL(w->window.base_to, w->b.region.base_to + 64);
-    struct rdma_wr invalidate = {
-        .op = RDMA_LOCAL_INV, .flags = RDMA_SIGNALED, .imm_stag = stag};
+    struct rdma_wr invalidate = {.op = RDMA_LOCAL_INV, .flags = RDMA_SIGNALED, .imm_stag = stag};
     CU_ASSERT_EQUAL(vw_do(w, &w->b, &invalidate), RDMA_OK);
     for (int i = 1; i < 6; i += 2)
         wrs[i].imm_stag = (stag & ~0xffu) | ((stag + (uint32_t)(i + 1) / 2) & 0xff);

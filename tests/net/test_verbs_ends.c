@@ -233,8 +233,8 @@ static void drained_without_polling(void)
         open_world(&plain[k], 0);
         struct rdma_conn_config config = {
             .cq = w->a.cq, .send_depth = 1, .recv_depth = 1, .max_sge = 1};
-        CU_ASSERT_EQUAL(
-            rdma_connect(w->a.rdma, VW_ADDRESS, &config, NULL, 0, NULL, 0, &w->a.conn), 0);
+        CU_ASSERT_EQUAL(rdma_connect(w->a.rdma, VW_ADDRESS, &config, NULL, 0, NULL, 0, &w->a.conn),
+                        0);
         w->a.has_conn = true;
         w->a.stage = VW_ASKED;
         CU_ASSERT(vw_until(w, VW_CONNECTED, VW_CONNECTED));
@@ -349,9 +349,7 @@ static void requests_are_shared(void)
         .cq = w->a.cq, .send_depth = 1, .recv_depth = 1, .max_sge = 1};
     struct rdma *listeners[2] = {w->b.rdma, more[0]};
     for (int n = 0; n < 2; n++) {
-        CU_ASSERT_EQUAL(rdma_connect(w->a.rdma, VW_ADDRESS, &config, NULL, 0, NULL, 0,
-                                                &conn),
-                        0);
+        CU_ASSERT_EQUAL(rdma_connect(w->a.rdma, VW_ADDRESS, &config, NULL, 0, NULL, 0, &conn), 0);
         (void)rdma_event(w->a.rdma, &event);
         struct rdma_verbs_counts counts[2];
         rdma_verbs_counts(more[1], &counts[0]);
@@ -400,8 +398,7 @@ static void *run_thread(void *argument)
     struct rdma_sge sge = {memory[t->asks], 8, region.lkey};
     struct rdma_wr receive = {.op = RDMA_RECV, .sges = &sge, .sge_count = 1};
     struct rdma_wr receives[4] = {receive, receive, receive, receive};
-    struct rdma_wr send = {
-        .op = RDMA_SEND, .flags = RDMA_SIGNALED, .sges = &sge, .sge_count = 1};
+    struct rdma_wr send = {.op = RDMA_SEND, .flags = RDMA_SIGNALED, .sges = &sge, .sge_count = 1};
     const struct rdma_conn_config config = {
         .cq = cq, .send_depth = 8, .recv_depth = 8, .max_sge = 1};
     while (!atomic_load(&over)) {

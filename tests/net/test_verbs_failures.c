@@ -72,8 +72,8 @@ static void life(const struct fake_config *config, uint32_t fails)
 static bool is_quiet(const char *call)
 {
     static const char *const quiet[] = {
-        "rdma_set_option", "ibv_modify_qp",  "rdma_disconnect",     "ibv_create_qp",
-        "ibv_dealloc_mw",  "ibv_destroy_cq", "rdma_get_cm_event",   "ibv_query_gid_table",
+        "rdma_set_option", "ibv_modify_qp",   "rdma_disconnect",     "ibv_create_qp",
+        "ibv_dealloc_mw",  "ibv_destroy_cq",  "rdma_get_cm_event",   "ibv_query_gid_table",
         "rdma_notify",     "rdma_migrate_id", "ibv_get_async_event", "ibv_get_cq_event"};
     for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++)
         if (strcmp(call, quiet[i]) == 0)
@@ -98,8 +98,8 @@ static void every_call_fails(const struct fake_config *config)
         }
         /* What could not be given back, because giving it back failed. */
         uint32_t left = fake_close();
-        bool excused = call && (strcmp(call, "ibv_dealloc_mw") == 0 ||
-                                strcmp(call, "ibv_destroy_cq") == 0);
+        bool excused =
+            call && (strcmp(call, "ibv_dealloc_mw") == 0 || strcmp(call, "ibv_destroy_cq") == 0);
         CU_ASSERT(left == 0 || excused);
         if (left && !excused)
             (void)printf("%u are left after %s failed (%u)\n", left, call ? call : "nothing", n);

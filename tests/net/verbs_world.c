@@ -42,11 +42,11 @@ static int open_side(struct vw *w, struct vw_side *side, const char *name)
     const uint32_t atomics = w->caps.bits & RDMA_CAP_FETCH_ADD ? RDMA_REMOTE_ATOMIC : 0;
     const uint32_t windows = w->caps.bits & RDMA_CAP_WINDOW ? RDMA_BIND_WINDOW : 0;
     side->name = name;
-    int error = from(w, side,
-                     rdma_reg(side->rdma, side->memory, VW_OCTETS,
-                              RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE | atomics |
-                                  windows,
-                              0x10000, &side->region));
+    int error =
+        from(w, side,
+             rdma_reg(side->rdma, side->memory, VW_OCTETS,
+                      RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE | atomics | windows,
+                      0x10000, &side->region));
     side->has_region = error == 0;
     if (error == 0)
         error = from(w, side, rdma_cq_create(side->rdma, 2 * VW_DEPTH, &side->cq));
@@ -62,8 +62,7 @@ int vw_open(struct vw *w, uint32_t connect_ms)
     int error = vw_returned(w, rdma_verbs_open(&wanted, &w->device, w->words), w->words);
     struct vw_side *const sides[] = {&w->a, &w->b};
     for (uint32_t i = 0; i < 2 && error == 0; i++)
-        error =
-            vw_returned(w, rdma_verbs_handle(w->device, &sides[i]->rdma, w->words), w->words);
+        error = vw_returned(w, rdma_verbs_handle(w->device, &sides[i]->rdma, w->words), w->words);
     if (error != 0)
         return error;
     rdma_caps(w->a.rdma, &w->caps);
@@ -118,9 +117,9 @@ int vw_connect_to(struct vw *w, const char *address)
     struct rdma_sge sges[VW_RECEIVES];
     const struct rdma_conn_config config = config_of(w, &w->a);
     receives_of(&w->a, wrs, sges);
-    int error = from(w, &w->a,
-                     rdma_connect(w->a.rdma, address, &config, wrs, VW_RECEIVES, "from a", 6,
-                                  &w->a.conn));
+    int error =
+        from(w, &w->a,
+             rdma_connect(w->a.rdma, address, &config, wrs, VW_RECEIVES, "from a", 6, &w->a.conn));
     w->a.has_conn = error == 0;
     w->a.stage = error ? VW_NOTHING : VW_ASKED;
     return posted(&w->a, error, VW_RECEIVES);
@@ -132,8 +131,8 @@ int vw_accept(struct vw *w)
     struct rdma_sge sges[VW_RECEIVES];
     const struct rdma_conn_config config = config_of(w, &w->b);
     receives_of(&w->b, wrs, sges);
-    int error = from(
-        w, &w->b, rdma_accept(w->b.rdma, w->b.conn, &config, wrs, VW_RECEIVES, "from b", 6));
+    int error =
+        from(w, &w->b, rdma_accept(w->b.rdma, w->b.conn, &config, wrs, VW_RECEIVES, "from b", 6));
     if (error == 0) {
         w->b.has_request = false;
         w->b.has_conn = true;
@@ -288,8 +287,7 @@ int vw_receive(struct vw *w, struct vw_side *side)
 {
     struct rdma_sge sge = {side->memory + VW_OCTETS - VW_RECEIVE_OCTETS, VW_RECEIVE_OCTETS,
                            side->region.lkey};
-    struct rdma_wr wr = {
-        .wr_id = side->ids + 1, .op = RDMA_RECV, .sges = &sge, .sge_count = 1};
+    struct rdma_wr wr = {.wr_id = side->ids + 1, .op = RDMA_RECV, .sges = &sge, .sge_count = 1};
     return posted(side, from(w, side, rdma_post_recv(side->rdma, side->conn, &wr, 1)), 1);
 }
 

@@ -34,11 +34,11 @@ struct vw_side {
     enum vw_stage stage;
     bool has_region, has_cq, has_conn, has_request;
     bool rejected, broken;
-    int error;             /* the first that an event had */
-    uint32_t ids;          /* posted: 1 to this */
-    uint8_t done[VW_IDS];  /* how often each completed */
-    bool silent[VW_IDS];   /* it is not signaled */
-    struct rdma_wc last;   /* that was not FLUSHED */
+    int error;            /* the first that an event had */
+    uint32_t ids;         /* posted: 1 to this */
+    uint8_t done[VW_IDS]; /* how often each completed */
+    bool silent[VW_IDS];  /* it is not signaled */
+    struct rdma_wc last;  /* that was not FLUSHED */
     uint32_t oks, receives, flushed, bad;
     uint32_t private_length;
     char private_data[RDMA_MAX_PRIVATE + 1];

@@ -271,21 +271,21 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
     (void)pthread_mutex_lock(&fake_lock);
     bool iwarp = fake.config.kind == FAKE_SIW;
     int error = fake_call("ibv_query_device", EIO) ? EIO : 0;
-    *attr = (struct ibv_device_attr){
-        .max_mr_size = UINT64_MAX,
-        .vendor_id = iwarp ? 0x626d74 : 0xffffff,
-        .max_qp_wr = FAKE_WRS,
-        .device_cap_flags =
-            IBV_DEVICE_MEM_MGT_EXTENSIONS | (iwarp ? 0u : IBV_DEVICE_MEM_WINDOW_TYPE_2B),
-        .max_sge = iwarp ? 6 : 32,
-        .max_sge_rd = iwarp ? 1 : 32,
-        .max_cqe = FAKE_CQES,
-        .max_mr = FAKE_MRS,
-        .max_qp_rd_atom = iwarp ? 16 : 128,
-        .max_qp_init_rd_atom = iwarp ? 16 : 128,
-        .atomic_cap = iwarp ? IBV_ATOMIC_NONE : IBV_ATOMIC_HCA,
-        .max_mw = iwarp ? 0 : (int)FAKE_MWS,
-        .phys_port_cnt = 1};
+    *attr =
+        (struct ibv_device_attr){.max_mr_size = UINT64_MAX,
+                                 .vendor_id = iwarp ? 0x626d74 : 0xffffff,
+                                 .max_qp_wr = FAKE_WRS,
+                                 .device_cap_flags = IBV_DEVICE_MEM_MGT_EXTENSIONS |
+                                                     (iwarp ? 0u : IBV_DEVICE_MEM_WINDOW_TYPE_2B),
+                                 .max_sge = iwarp ? 6 : 32,
+                                 .max_sge_rd = iwarp ? 1 : 32,
+                                 .max_cqe = FAKE_CQES,
+                                 .max_mr = FAKE_MRS,
+                                 .max_qp_rd_atom = iwarp ? 16 : 128,
+                                 .max_qp_init_rd_atom = iwarp ? 16 : 128,
+                                 .atomic_cap = iwarp ? IBV_ATOMIC_NONE : IBV_ATOMIC_HCA,
+                                 .max_mw = iwarp ? 0 : (int)FAKE_MWS,
+                                 .phys_port_cnt = 1};
     (void)pthread_mutex_unlock(&fake_lock);
     return error;
 }

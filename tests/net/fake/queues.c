@@ -175,8 +175,8 @@ void fake_complete(struct fake_qp *qp, struct ibv_wc wc, uint32_t number, bool s
         fake_raise(IBV_EVENT_CQ_ERR, NULL, cq);
         return;
     }
-    cq->entries[(cq->first + cq->count++) % cq->size] = (struct fake_cqe){
-        .wc = wc, .qp_num = qp->qp.qp_num, .number = number};
+    cq->entries[(cq->first + cq->count++) % cq->size] =
+        (struct fake_cqe){.wc = wc, .qp_num = qp->qp.qp_num, .number = number};
     if (cq->armed && (!cq->solicited_only || solicited || wc.status != IBV_WC_SUCCESS))
         notify(cq);
 }
@@ -295,15 +295,13 @@ void fake_to_error(struct fake_qp *qp)
     for (; qp->sends_count > 0; qp->sends_count--) {
         const struct fake_send *send = &qp->sends[qp->sends_first];
         qp->sends_first = (qp->sends_first + 1) % qp->cap.max_send_wr;
-        fake_complete(
-            qp, (struct ibv_wc){.wr_id = send->wr.wr_id, .status = IBV_WC_WR_FLUSH_ERR},
-            send->number, false);
+        fake_complete(qp, (struct ibv_wc){.wr_id = send->wr.wr_id, .status = IBV_WC_WR_FLUSH_ERR},
+                      send->number, false);
     }
     for (; qp->recvs_count > 0; qp->recvs_count--) {
         uint64_t wr_id = qp->recvs[qp->recvs_first].wr_id;
         qp->recvs_first = (qp->recvs_first + 1) % qp->cap.max_recv_wr;
-        fake_complete(qp, (struct ibv_wc){.wr_id = wr_id, .status = IBV_WC_WR_FLUSH_ERR}, 0,
-                      false);
+        fake_complete(qp, (struct ibv_wc){.wr_id = wr_id, .status = IBV_WC_WR_FLUSH_ERR}, 0, false);
     }
 }
 
@@ -334,8 +332,7 @@ static int post_one(struct fake_qp *qp, const struct ibv_send_wr *wr)
         return EINVAL;
     if (qp->posted - qp->retired >= qp->cap.max_send_wr)
         return ENOMEM;
-    struct fake_send *send =
-        &qp->sends[(qp->sends_first + qp->sends_count) % qp->cap.max_send_wr];
+    struct fake_send *send = &qp->sends[(qp->sends_first + qp->sends_count) % qp->cap.max_send_wr];
     *send = (struct fake_send){.wr = *wr};
     for (int i = 0; i < wr->num_sge; i++) {
         send->sges[i] = wr->sg_list[i];

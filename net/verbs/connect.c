@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define RETRIES 7       /* of a packet that nobody answers */
-#define RNR_RETRIES 3   /* of a message that finds no receive */
-#define MOST_POLITE 64u /* looks in which a request is left to others */
+#define RETRIES 7           /* of a packet that nobody answers */
+#define RNR_RETRIES 3       /* of a message that finds no receive */
+#define POLITE_NS 20000000u /* so long a request is left to others, who may be looking rarely */
 
 static struct verbs_conn *free_conn(struct verbs_handle *h)
 {
@@ -197,12 +197,12 @@ static bool leave_to_others(struct verbs_handle *h)
         if (atomic_load(&other->listening))
             least = smaller(least, atomic_load(&other->used));
     (void)pthread_mutex_unlock(&h->device->lock);
-    if (least >= used || (h->left >= MOST_POLITE && used < h->device->config.connections)) {
-        h->left = 0;
+    uint64_t now = verbs_now_ns();
+    if (least >= used)
         return false;
-    }
-    h->left++;
-    return true;
+    if (h->left_ns == 0 || now - h->left_ns > 2u * POLITE_NS) /* that was another one */
+        h->left_ns = now;
+    return now - h->left_ns < POLITE_NS || used == h->device->config.connections;
 }
 
 static void keep_private(struct verbs_conn *c, const struct rdma_conn_param *param)
@@ -241,13 +241,14 @@ static void take_request(struct verbs_handle *h, struct rdma_cm_event *event)
 void verbs_requests(struct verbs_handle *h)
 {
     struct rdma_cm_event *event;
-    while (atomic_load(&h->listening) && !leave_to_others(h) &&
-           rdma_get_cm_event(h->device->listening, &event) == 0) {
-        if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-            take_request(h, event);
-        else
-            (void)rdma_ack_cm_event(event);
-    }
+    if (!atomic_load(&h->listening) || leave_to_others(h) ||
+        rdma_get_cm_event(h->device->listening, &event) != 0)
+        return;
+    h->left_ns = 0;
+    if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+        take_request(h, event); /* one at a time: the next one may be another handle's */
+    else
+        (void)rdma_ack_cm_event(event);
 }
 
 static int answer(struct verbs_conn *c, const struct rdma_wr *receives, uint32_t count,

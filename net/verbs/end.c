@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#define PATIENCE_NS 200000000u /* with librdmacm, when a queue pair is in error */
+
 void verbs_set_state(struct verbs_conn *c, enum verbs_state state)
 {
     bool was = c->state != VERBS_CONNECTED && c->state != VERBS_UNUSED;
@@ -45,6 +47,7 @@ void verbs_end(struct verbs_conn *c, int error)
         (void)rdma_disconnect(c->id);
         break;
     case VERBS_CONNECTED:
+    case VERBS_LOST:
         to_error(c);
         verbs_tell(c, RDMA_EVENT_DISCONNECTED, error);
         verbs_set_state(c, VERBS_ENDING);
@@ -55,11 +58,23 @@ void verbs_end(struct verbs_conn *c, int error)
     }
 }
 
+void verbs_lose(struct verbs_conn *c)
+{
+    if (c->state == VERBS_CONNECTING)
+        verbs_end(c, -ECONNRESET);
+    if (c->state != VERBS_CONNECTED)
+        return;
+    c->deadline_ns = verbs_now_ns() + PATIENCE_NS;
+    verbs_set_state(c, VERBS_LOST);
+    verbs_set_clock(c->handle);
+}
+
 int verbs_disconnect(struct rdma *r, uint32_t conn)
 {
     struct verbs_handle *h = verbs_of(r);
     struct verbs_conn *c = conn < h->device->config.connections ? &h->conns[conn] : NULL;
-    if (!c || !(c->state == VERBS_CONNECTED || c->told_connected || c->received))
+    if (!c || !(c->state == VERBS_CONNECTED || c->state == VERBS_LOST || c->told_connected ||
+                c->received))
         return -EINVAL;
     verbs_end(c, 0);
     return 0;

@@ -34,7 +34,8 @@ void verbs_tell(struct verbs_conn *c, enum rdma_event_kind kind, int error)
 
 bool verbs_has_deadline(const struct verbs_conn *c)
 {
-    return c->state == VERBS_RESOLVING || (c->state == VERBS_CONNECTING && !c->received);
+    return c->state == VERBS_RESOLVING || c->state == VERBS_LOST ||
+           (c->state == VERBS_CONNECTING && !c->received);
 }
 
 void verbs_set_clock(struct verbs_handle *h)
@@ -89,7 +90,8 @@ static void clock_rang(struct verbs_handle *h)
     for (uint32_t i = 0; h->moving && i < h->device->config.connections; i++) {
         struct verbs_conn *c = &h->conns[i];
         if (verbs_has_deadline(c) && c->deadline_ns <= now)
-            verbs_end(c, verbs_failed(h, "rdma_connect", ETIMEDOUT));
+            verbs_end(c, c->state == VERBS_LOST ? -ECONNRESET
+                                                : verbs_failed(h, "rdma_connect", ETIMEDOUT));
     }
     verbs_set_clock(h);
 }
@@ -153,7 +155,7 @@ static void take_failures(struct verbs_handle *h)
     for (uint32_t i = 0; i < h->device->config.connections; i++) {
         struct verbs_conn *c = &h->conns[i];
         if (c->state != VERBS_UNUSED && (dead || atomic_exchange(&c->failed, false)))
-            verbs_end(c, dead ? -ENODEV : -EIO);
+            verbs_end(c, dead ? -ENODEV : -ECONNRESET);
     }
     verbs_end_broken(h);
 }

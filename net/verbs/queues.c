@@ -258,7 +258,7 @@ static int give_receives(struct verbs_conn *c, const struct rdma_wr *wrs, uint32
             remember(&c->recv, wrs[i].wr_id, RDMA_RECV);
         }
         struct ibv_recv_wr *bad = NULL;
-        if (result == 0 && c->state != VERBS_ENDING && c->state != VERBS_REJECTED) {
+        if (result == 0 && c->state != VERBS_ENDING && c->state != VERBS_LOST) {
             result = ibv_post_recv(c->qp, h->recvs, &bad);
             h->counts.recv_batches++;
         }
@@ -379,10 +379,12 @@ static bool take(struct verbs_handle *h, const struct ibv_wc *from, struct rdma_
         (from->wr_id >> 33 & VERBS_LIVES) != (c->life & VERBS_LIVES))
         return false;
     enum rdma_status status = status_of(from->status);
-    if (status != RDMA_OK)
-        verbs_end(c, status == RDMA_FLUSHED ? 0 : -EIO);
-    if (status == RDMA_FLUSHED) /* told when the queue pair is gone */
+    if (status == RDMA_FLUSHED) { /* told when the queue pair is gone */
+        verbs_lose(c);
         return false;
+    }
+    if (status != RDMA_OK)
+        verbs_end(c, -ECONNRESET);
     struct verbs_queue *q = recv ? &c->recv : &c->send;
     if (number - q->done >= q->next - q->done)
         return false; /* told before */

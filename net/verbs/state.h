@@ -48,6 +48,7 @@ enum verbs_state {
     VERBS_RESOLVING,  /* address and route; no queue pair yet */
     VERBS_CONNECTING, /* connect or accept has begun */
     VERBS_CONNECTED,
+    VERBS_LOST, /* its queue pair is in error, and nobody has said why: DISCONNECTED may follow */
     VERBS_REJECTED,
     VERBS_ENDING,  /* DISCONNECTED is or will be told; nothing is posted any more */
     VERBS_DRAINED, /* DRAINED is or will be told */
@@ -69,7 +70,7 @@ struct verbs_conn {
     struct rdma_conn_config config;
     struct verbs_queue send, recv;
     struct verbs_request request;
-    uint64_t deadline_ns; /* RESOLVING, CONNECTING */
+    uint64_t deadline_ns; /* RESOLVING, CONNECTING, LOST */
     uint32_t number;
     uint32_t life;
     enum verbs_state state;
@@ -115,11 +116,11 @@ struct verbs_handle {
     uint32_t moving;  /* connections that are neither CONNECTED nor UNUSED */
     uint32_t expired; /* timers */
     uint32_t spins;   /* calls of rdma_event() since the last look */
-    uint32_t left;    /* looks in which a request was left to a handle with fewer connections */
     atomic_uint used; /* connections */
     atomic_bool listening;
     bool armed;                /* all completion queues are, and nothing was taken since */
     struct verbs_handle *next; /* of the device */
+    uint64_t left_ns; /* since when a request is left to a handle with fewer connections; 0: none */
     struct rdma_verbs_counts counts;
     struct ibv_send_wr *wrs; /* for one batch: VERBS_BATCH */
     struct ibv_recv_wr *recvs;
@@ -250,6 +251,9 @@ void verbs_drain(struct verbs_handle *h);
 void verbs_end_broken(struct verbs_handle *h);
 /* Completes what is left of the connections of this queue; nothing is in the device's queue. */
 uint32_t verbs_flush(struct verbs_handle *h, uint32_t cq, struct rdma_wc *wc, uint32_t count);
+/* What was posted to a connection is flushed. Drivers do so before librdmacm is told that the peer
+ * has disconnected; whether it was that is known later. */
+void verbs_lose(struct verbs_conn *c);
 /* Gives everything of a connection back, at once. */
 void verbs_conn_free(struct verbs_conn *c);
 void verbs_set_state(struct verbs_conn *c, enum verbs_state state);
@@ -263,7 +267,7 @@ int verbs_random(struct rdma *r, void *octets, uint32_t length);
 uint64_t verbs_now_ns(void);
 /* Sets the clock for whatever is due first: timers and connections that are being made. */
 void verbs_set_clock(struct verbs_handle *h);
-/* Is it being made, and how long it takes matters? */
+/* How long it stays so matters? */
 bool verbs_has_deadline(const struct verbs_conn *c);
 
 #endif

@@ -19,6 +19,8 @@ struct provider {
     /* Regions, connections and completion queues in use; 0 when it cannot be told. */
     uint32_t (*left)(void);
     struct loop *loop; /* with its knobs, or NULL */
+    /* As programs use it: connections take memory, and whoever has fewer of them gets the next. */
+    bool real;
 };
 
 /* The trivial one, the simulated RNIC, and net/verbs on an rdma-core for tests (tests/net/fake),

@@ -12,8 +12,6 @@ bool provider_verbs_open_siw(void);
 bool provider_verbs_open_rxe(void);
 void provider_verbs_close(void);
 struct rdma *provider_verbs_handle(void);
-void provider_verbs_cut(struct rdma *r, uint32_t conn);
-bool provider_verbs_expire(struct rdma *r, uint32_t id);
 uint32_t provider_verbs_left(void);
 
 #endif

@@ -522,7 +522,7 @@ int rdma_disconnect(struct rdma_cm_id *id)
     struct fake_id *it = fake_of(id);
     (void)pthread_mutex_lock(&fake_lock);
     struct fake_id *peer = it->peer;
-    int error = fake_call("rdma_disconnect", EIO) ? EIO : 0;
+    int error = fake_call("rdma_disconnect", EIO) || fake.dead ? EIO : 0;
     if (!error && it->state != FAKE_CONNECTED && it->state != FAKE_ACCEPTED)
         error = EINVAL;
     if (!error) {
@@ -550,8 +550,15 @@ void fake_lost(struct fake_qp *qp)
 void fake_cut(struct rdma_cm_id *id)
 {
     (void)pthread_mutex_lock(&fake_lock);
-    if (id->qp)
-        fake_lost((struct fake_qp *)id->qp);
+    struct fake_qp *qp = (struct fake_qp *)id->qp, *peer = qp ? qp->peer : NULL;
+    if (qp)
+        fake_to_error(qp);
+    if (qp)
+        fake_raise(IBV_EVENT_QP_FATAL, qp, NULL);
+    if (peer)
+        fake_to_error(peer);
+    if (peer)
+        fake_raise(IBV_EVENT_QP_FATAL, peer, NULL);
     (void)pthread_mutex_unlock(&fake_lock);
 }
 

@@ -199,7 +199,7 @@ void fake_die(void)
     (void)pthread_mutex_lock(&fake_lock);
     fake.dead = true;
     for (struct fake_qp *qp = fake.qps; qp; qp = qp->other)
-        fake_to_error(qp);
+        qp->qp.state = IBV_QPS_RESET; /* nothing is flushed by what is dead */
     fake_raise(IBV_EVENT_DEVICE_FATAL, NULL, NULL);
     (void)pthread_mutex_unlock(&fake_lock);
 }
@@ -210,7 +210,7 @@ struct ibv_device **ibv_get_device_list(int *count)
 {
     (void)pthread_mutex_lock(&fake_lock);
     struct ibv_device **list = NULL;
-    if (!fake_call("ibv_get_device_list", EPERM)) {
+    if (!fake_call("ibv_get_device_list", ENOSYS)) {
         list = calloc(3, sizeof *list);
         for (uint32_t i = 0; list && i < fake.config.devices; i++)
             list[i] = &fake.devices[fake.config.devices - 1 - i];

@@ -178,10 +178,13 @@ bool fake_invalidate(struct fake_qp *qp, uint32_t rkey, bool by_peer)
     return true;
 }
 
-bool fake_has_windows(const struct fake_qp *qp)
+bool fake_unbind_all(struct fake_qp *qp)
 {
+    bool any = false;
     for (uint32_t i = 0; i < FAKE_MWS; i++)
-        if (fake.mws[i] && fake.mws[i]->qp == qp)
-            return true;
-    return false;
+        if (fake.mws[i] && fake.mws[i]->qp == qp) {
+            unbind(fake.mws[i]);
+            any = true;
+        }
+    return any;
 }

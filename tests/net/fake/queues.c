@@ -259,7 +259,7 @@ struct fake_qp *fake_make_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *i
 void fake_free_qp(struct fake_qp *qp)
 {
     struct fake_qp **at = &fake.qps;
-    if (fake_has_windows(qp))
+    if (fake_unbind_all(qp))
         fake_breaks("a queue pair is destroyed while a window is bound to it");
     drop_async(qp);
     fake_wait(&qp->async, "ibv_destroy_qp");
@@ -308,7 +308,7 @@ void fake_to_error(struct fake_qp *qp)
 int ibv_modify_qp(struct ibv_qp *it, struct ibv_qp_attr *attr, int mask)
 {
     (void)pthread_mutex_lock(&fake_lock);
-    int error = fake_call("ibv_modify_qp", EINVAL) ? EINVAL : 0;
+    int error = fake_call("ibv_modify_qp", EINVAL) || fake.dead ? EINVAL : 0;
     if (error == 0 && mask == IBV_QP_STATE && attr->qp_state == IBV_QPS_ERR)
         fake_to_error((struct fake_qp *)it);
     else if (error == 0)

@@ -188,7 +188,8 @@ char *fake_remote(const struct fake_qp *through, uint32_t rkey, uint64_t to, uin
 enum ibv_wc_status fake_bind(struct fake_qp *qp, const struct fake_send *send);
 /* By the peer with SEND_INV, or here with LOCAL_INV. */
 bool fake_invalidate(struct fake_qp *qp, uint32_t rkey, bool by_peer);
-bool fake_has_windows(const struct fake_qp *qp);
+/* Was a window bound to it? */
+bool fake_unbind_all(struct fake_qp *qp);
 int fake_dealloc_mw(struct ibv_mw *mw);
 struct ibv_mw *fake_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 

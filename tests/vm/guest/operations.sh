@@ -1,5 +1,5 @@
 #!/bin/sh
-# limit: 300 s
+# limit: 200 s
 # `kbtp target` and the operations, each a process of its own, over a driver: data, statuses,
 # identities, quota, retention, RELEASE, two threads, IPv6, metrics, and the end by SIGTERM.
 #

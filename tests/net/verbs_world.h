@@ -42,7 +42,7 @@ struct vw_side {
     uint32_t oks, receives, flushed, bad;
     uint32_t private_length;
     char private_data[RDMA_MAX_PRIVATE + 1];
-    char memory[VW_OCTETS]; /* receives are at its end */
+    _Alignas(8) char memory[VW_OCTETS]; /* receives are at its end; atomics at its beginning */
 };
 
 struct vw {

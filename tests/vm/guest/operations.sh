@@ -5,7 +5,9 @@
 #
 # SPDX-License-Identifier: BSD-3-Clause
 PATH=$BIN:$PATH
-ulimit -l unlimited # siw counts the pool and the messages
+# siw counts the pool and the messages.
+# shellcheck disable=SC3045 # dash and busybox have -l
+ulimit -l unlimited
 failures=0
 port=7471
 
@@ -180,7 +182,7 @@ grep -q '^kbtp_requests_total{opcode="ALLOC_STORE",status="NO_SPACE"} 1$' metric
 ! grep -vE '^# (HELP|TYPE) kbtp_[a-z_]+ .+$|^kbtp_[a-z_]+(\{[a-z_]+="[^"\\]*"(,[a-z_]+="[^"\\]*")*\})? -?[0-9]+$' \
     metrics || fail 'metrics are as Prometheus wants them'
 [ "$(grep -c '^# TYPE' metrics)" = "$(grep -c '^# HELP' metrics)" ] || fail 'each has a type'
-for n in 1 2 3 4 5 6 7 8; do
+for _ in 1 2 3 4 5 6 7 8; do
     run 0 wget -q -O metrics "http://$ADDRESS:$metrics/metrics"
 done
 run 1 wget -q -O none "http://$ADDRESS:$metrics/other"

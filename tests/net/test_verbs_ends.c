@@ -273,8 +273,10 @@ static void flushed_and_not_polled(void)
         }
         w->a.stage = VW_OVER;
         w->a.rejected = true;
-        vw_end(w); /* which does not poll any more */
+        vw_end(w);           /* which does not poll any more */
+        w->a.has_cq = false; /* nor does it before it is connected */
         CU_ASSERT_EQUAL(vw_connect(w), 0);
+        w->a.has_cq = true;
         vw_steps(w, 10);
         CU_ASSERT_EQUAL(w->a.stage, VW_CONNECTED);
         close_world();

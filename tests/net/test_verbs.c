@@ -354,16 +354,16 @@ static void timers_expire(void)
     CU_ASSERT_EQUAL(rdma_timer(r, 2, 1000), 0);
     CU_ASSERT_EQUAL(rdma_timer(r, 3, 1000), 0);
     CU_ASSERT_EQUAL(rdma_timer(r, 3, 0), 0);
-    uint32_t got[4] = {0}, order[4], count = 0;
+    uint32_t got[4] = {0}, count = 0;
     while (count < 2) {
         CU_ASSERT_EQUAL(rdma_verbs_wait(r, -1), 0);
         while (rdma_event(r, &event) == 1) {
             CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_TIMER);
             got[event.conn]++;
-            order[count++ & 3] = event.conn;
+            count++;
         }
     }
-    CU_ASSERT(got[1] == 1 && got[2] == 1 && order[0] == 2);
+    CU_ASSERT(got[1] == 1 && got[2] == 1);
     CU_ASSERT_EQUAL(rdma_verbs_wait(r, 5000000), 0);
     CU_ASSERT_EQUAL(rdma_event(r, &event), 0);
     /* One that has expired and was not told yet is cancelled as well. */

@@ -131,6 +131,7 @@ static void requests_whose_peer_went(void)
                 CU_ASSERT(vw_until(w, VW_NOTHING, VW_OVER) && w->b.rejected)
             else
                 (void)rdma_reject(w->b.rdma, w->b.conn, NULL, 0);
+            CU_ASSERT(error != 0 || w->b.private_length == 0); /* that was the request's */
             CU_ASSERT_EQUAL(rdma_reject(w->b.rdma, w->b.conn, NULL, 0), -EINVAL);
             close_world();
         }
@@ -191,6 +192,19 @@ static void established_late(void)
     }
 }
 
+/* And nothing comes at all: it was never connected. */
+static void never_established(void)
+{
+    const struct fake_config config = {.kind = FAKE_RXE, .devices = 1, .late_rtu = true};
+    open_world(&config, 20);
+    w->wait = true;
+    CU_ASSERT_EQUAL(vw_connect_to(w, VW_ADDRESS), 0);
+    CU_ASSERT(vw_until(w, VW_CONNECTED, VW_OVER));
+    CU_ASSERT(w->b.rejected && w->b.error == -ETIMEDOUT);
+    CU_ASSERT_EQUAL(w->b.private_length, 0); /* that was the request's */
+    close_world();
+}
+
 /* ---- ending ------------------------------------------------------------------------------------- */
 
 /* Work that was posted and not done, at both ends, and both ways. */
@@ -218,11 +232,55 @@ static void what_is_posted_is_flushed(void)
             CU_ASSERT(vw_until(w, VW_OVER, VW_OVER));
             CU_ASSERT_EQUAL(w->b.flushed, VW_RECEIVES + 1);
             CU_ASSERT(cut == 1 || w->a.flushed == VW_RECEIVES + 9);
+            int error = cut == 2 ? -ECONNRESET : 0; /* else it ended in good order */
+            CU_ASSERT(w->a.error == error && w->b.error == error);
             CU_ASSERT_EQUAL(rdma_disconnect(w->a.rdma, w->a.conn), 0); /* changes nothing */
             CU_ASSERT_EQUAL(vw_send(w, &w->a, &late, 1), -ENOTCONN);
             CU_ASSERT_EQUAL(vw_receive(w, &w->a), -ENOTCONN);
             close_world();
         }
+}
+
+/* DRAINED is there and was not taken: it is too early. */
+static void drained_and_not_told(void)
+{
+    struct rdma_event event;
+    struct rdma_wc wc;
+    open_world(&plain[1], 0);
+    CU_ASSERT_EQUAL(vw_connect(w), 0);
+    CU_ASSERT_EQUAL(rdma_disconnect(w->a.rdma, w->a.conn), 0);
+    CU_ASSERT_EQUAL(rdma_event(w->a.rdma, &event), 1);
+    CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_DISCONNECTED);
+    w->a.stage = VW_ENDED;
+    for (uint32_t i = 0; i < 20; i++)
+        if (rdma_cq_poll(w->a.rdma, w->a.cq, &wc, 1) == 1)
+            w->a.done[wc.wr_id]++;
+    CU_ASSERT_EQUAL(rdma_destroy(w->a.rdma, w->a.conn), -EBUSY);
+    close_world();
+}
+
+/* What nobody polled of a connection that was never made is nothing to the next one. */
+static void flushed_and_not_polled(void)
+{
+    struct rdma_event event = {.kind = RDMA_EVENT_NONE};
+    for (int k = 0; k < 2; k++) {
+        open_world(&plain[k], 20);
+        CU_ASSERT_EQUAL(vw_connect_to(w, FAKE_SILENT ":7000"), 0);
+        event.kind = RDMA_EVENT_NONE;
+        while (event.kind != RDMA_EVENT_REJECTED) {
+            (void)rdma_verbs_wait(w->a.rdma, 1000000);
+            (void)rdma_event(w->a.rdma, &event);
+        }
+        w->a.stage = VW_OVER;
+        w->a.rejected = true;
+        vw_end(w);           /* which does not poll any more */
+        w->a.has_cq = false; /* nor does it before it is connected */
+        CU_ASSERT_EQUAL(vw_connect(w), 0);
+        w->a.has_cq = true;
+        vw_steps(w, 10);
+        CU_ASSERT_EQUAL(w->a.stage, VW_CONNECTED);
+        close_world();
+    }
 }
 
 /* Who has nothing posted need not poll. */
@@ -475,7 +533,10 @@ int main(void)
         {"requests whose peer went", requests_whose_peer_went},
         {"accepted twice", accepted_twice},
         {"established late", established_late},
+        {"never established", never_established},
         {"what is posted is flushed", what_is_posted_is_flushed},
+        {"drained and not told", drained_and_not_told},
+        {"flushed and not polled", flushed_and_not_polled},
         {"drained without polling", drained_without_polling},
         {"many lives", many_lives},
         {"a queue overflows", a_queue_overflows},

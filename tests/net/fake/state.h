@@ -208,9 +208,30 @@ void fake_to_error(struct fake_qp *qp);
 void fake_run(struct fake_qp *qp);
 
 /* cm.c */
+static inline struct fake_id *fake_of(struct rdma_cm_id *id)
+{
+    return (struct fake_id *)id;
+}
+
+/* -1 with errno. */
+static inline int fake_refuse(int error)
+{
+    errno = error;
+    return -1;
+}
+
+struct fake_id *fake_make_id(struct rdma_event_channel *channel, void *context);
+/* An event about `it`, which `counts` has to acknowledge. InfiniBand carries as many octets of
+ * private data as there is room for. */
+struct fake_cm_event *fake_tell(struct fake_id *it, struct fake_id *counts,
+                                enum rdma_cm_event_type type, int status,
+                                const struct rdma_conn_param *param, uint8_t room);
+void fake_established(struct fake_id *it);
 void fake_first_message(struct fake_qp *qp);
+void fake_free_ids(void);
+
+/* connect.c */
 /* Both ends are in error, and told. */
 void fake_lost(struct fake_qp *qp);
-void fake_free_ids(void);
 
 #endif

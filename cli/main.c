@@ -6,8 +6,9 @@
 #include "cli/cli.h"
 #include "version.h"
 
-static const struct cli_command *const commands[] = {&cli_explore, &cli_replay, &cli_decode,
-                                                     &cli_policy};
+static const struct cli_command *const commands[] = {
+    &cli_explore, &cli_replay, &cli_decode, &cli_policy,      &cli_devices,
+    &cli_target,  &cli_load,   &cli_store,  &cli_alloc_store, &cli_free};
 
 static void print_help(FILE *out)
 {
@@ -19,7 +20,7 @@ static void print_help(FILE *out)
           "\n",
           out);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->does);
+        fprintf(out, "  %-11s %s\n", commands[i]->name, commands[i]->does);
     fputs("\nexit status: 0 nothing wrong, 1 something found, 2 bad input, 3 stopped at a bound,\n"
           "             4 the machine failed\n",
           out);

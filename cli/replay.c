@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/counted.h"
 #include "cli/json.h"
 #include "cli/trace_file.h"
 #include "sim/kind.h"
@@ -148,29 +149,13 @@ static void print_text(const struct run *run)
 
 /* ---- counters ---------------------------------------------------------------------------- */
 
-static json_t *sample_json(const struct kbtp_sample *sample)
-{
-    json_t *all = json_object(), *labels = json_object();
-    for (uint32_t i = 0; i < sample->label_count; i++)
-        json_object_set_new(labels, sample->labels[i].name, cli_json_text(sample->labels[i].value));
-    json_object_set_new(all, "name", cli_json_text(sample->metric->name));
-    json_object_set_new(all, "labels", labels);
-    json_object_set_new(all, "value", json_integer((json_int_t)sample->value));
-    return all;
-}
-
 static json_t *counters_json(const struct run *run)
 {
     struct sim_statistics statistics;
     sim_kind_of(run->world->scenario)->statistics(run->world, &statistics);
     const struct kbtp_report report = {.counters = &statistics.counters,
                                        .gauges = &statistics.gauges};
-    struct kbtp_counters_iterator iterator = {0};
-    struct kbtp_sample sample;
-    json_t *all = json_array();
-    while (kbtp_counters_next(&report, &iterator, &sample))
-        json_array_append_new(all, sample_json(&sample));
-    return all;
+    return counted_json(&report);
 }
 
 /* False when there is no memory. */
@@ -180,11 +165,10 @@ static bool print_counters(const struct run *run)
     sim_kind_of(run->world->scenario)->statistics(run->world, &statistics);
     const struct kbtp_report report = {.counters = &statistics.counters,
                                        .gauges = &statistics.gauges};
-    size_t octets = kbtp_counters_text(&report, NULL, 0) + 1;
-    char *text = malloc(octets);
+    size_t octets;
+    char *text = counted_text(&report, &octets);
     if (!text)
         return false;
-    kbtp_counters_text(&report, text, octets);
     printf("\n%s", text);
     free(text);
     return true;

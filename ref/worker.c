@@ -479,12 +479,14 @@ static void look_at_connection(const struct kbtp_worker *w, const struct kbtp_co
     look->connections++;
     look->loads += c->loads_count;
     look->probes += c->probe != KBTP_PROBING_NOT;
+    look->drained += c->state == KBTP_CONNECTION_DRAINED;
     for (uint32_t n = 0; n < c->order_count; n++) {
         const struct kbtp_request *request = kbtp_nth_request(w, c, n);
         look->requests += request->stage != KBTP_STAGE_DONE; /* a GOODBYE, until drained */
         look->tickets += request->stage == KBTP_STAGE_TICKET;
         look->reads += request->stage == KBTP_STAGE_READING;
         look->locked += request->stage == KBTP_STAGE_LOCKED;
+        look->leaving += request->stage == KBTP_STAGE_RELEASE;
         look->hellos +=
             request->stage == KBTP_STAGE_READY && c->state == KBTP_CONNECTION_OPEN && n == 0;
     }

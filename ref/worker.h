@@ -47,7 +47,11 @@ int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uin
 void kbtp_worker_stop(struct kbtp_worker *worker, const struct kbtp_cpu *cpu);
 /* No connection is left and no freed block waits for its slot. */
 bool kbtp_worker_idle(const struct kbtp_worker *worker);
-/* What goes on in a worker: for those who watch it. */
+/*
+ * What goes on in a worker: for those who watch it, and those who would rather sleep than poll.
+ * Each poll does some of releases and leaving. Nothing tells that deferred, tickets, locked, hellos
+ * or drained, or other requests without a READ or a load of theirs, can go on: poll now and then.
+ */
 struct kbtp_worker_look {
     uint32_t deferred;    /* frees that wait for their slot */
     uint32_t connections; /* in use */
@@ -59,6 +63,8 @@ struct kbtp_worker_look {
     uint32_t loads;       /* RDMA Writes posted and not yet complete */
     uint32_t probes;      /* connections that are asked whether they live */
     uint32_t releases;    /* sessions whose retention is over, and which still have blocks */
+    uint32_t leaving;     /* those of a GOODBYE with RELEASE */
+    uint32_t drained;     /* connections that are over, but for what they had taken */
 };
 void kbtp_worker_look(const struct kbtp_worker *worker, struct kbtp_worker_look *look);
 uint32_t kbtp_worker_deferred(const struct kbtp_worker *worker);

@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
-#define RETRIES 7       /* of a packet that nobody answers */
-#define RNR_RETRIES 3   /* of a message that finds no receive */
-#define MOST_POLITE 64u /* looks in which a request is left to others */
+#define RETRIES 7           /* of a packet that nobody answers */
+#define RNR_RETRIES 3       /* of a message that finds no receive */
+#define POLITE_NS 20000000u /* so long a request is left to others, who may be looking rarely */
 
 static struct verbs_conn *free_conn(struct verbs_handle *h)
 {
@@ -23,7 +24,7 @@ static struct verbs_conn *free_conn(struct verbs_handle *h)
 static bool within_device(const struct verbs_handle *h, const struct rdma_conn_config *config)
 {
     const struct rdma_caps *caps = &h->device->caps;
-    return config->cq < h->cq_count && h->cqs[config->cq].cq && config->send_depth > 0 &&
+    return config->cq < h->cq_count && h->cqs[config->cq] && config->send_depth > 0 &&
            config->send_depth <= caps->max_queue && config->recv_depth > 0 &&
            config->recv_depth <= caps->max_queue && config->max_sge <= caps->max_sge &&
            config->max_inline <= caps->max_inline && config->reads_out <= caps->max_reads &&
@@ -35,9 +36,8 @@ static bool make_queue(struct verbs_queue *q, uint32_t depth)
     uint32_t size = 1;
     while (size < depth)
         size *= 2;
-    q->posted = calloc(size, sizeof *q->posted);
-    q->size = size;
-    q->depth = depth;
+    *q = (struct verbs_queue){
+        .posted = calloc(size, sizeof *q->posted), .size = size, .depth = depth};
     return q->posted;
 }
 
@@ -51,21 +51,21 @@ static int make_queues(struct verbs_conn *c, const struct rdma_conn_config *conf
         c->send.posted = c->recv.posted = NULL;
         return verbs_failed(c->handle, "calloc", ENOMEM);
     }
-    c->handle->cqs[config->cq].users++;
+    c->handle->cqs[config->cq]->users++;
     return 0;
 }
 
 static void free_queues(struct verbs_conn *c)
 {
-    c->handle->cqs[c->config.cq].users--;
+    c->handle->cqs[c->config.cq]->users--;
     free(c->send.posted);
     free(c->recv.posted);
-    c->send.posted = c->recv.posted = NULL;
+    c->send = c->recv = (struct verbs_queue){.posted = NULL};
 }
 
 static int make_queue_pair(struct verbs_conn *c)
 {
-    struct ibv_cq *cq = c->handle->cqs[c->config.cq].cq;
+    struct ibv_cq *cq = c->handle->cqs[c->config.cq]->cq;
     uint32_t sges = c->config.max_sge ? c->config.max_sge : 1;
     struct ibv_qp_init_attr init = {.qp_context = c,
                                     .send_cq = cq,
@@ -137,10 +137,17 @@ static int start_listening(struct verbs_handle *h, const char *address)
     return 0;
 }
 
+static void stop_listening(struct rdma_verbs *d)
+{
+    (void)rdma_destroy_id(d->listener.id);
+    d->listener = (struct verbs_listener){.id = NULL};
+}
+
 int verbs_listen(struct rdma *r, const char *address)
 {
     struct verbs_handle *h = verbs_of(r);
     struct rdma_verbs *d = h->device;
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = d->listening->fd};
     int error = 0;
     if (atomic_load(&h->listening))
         return -EINVAL;
@@ -149,6 +156,12 @@ int verbs_listen(struct rdma *r, const char *address)
         error = start_listening(h, address);
     else if (strcmp(d->listener.address, address) != 0)
         error = -EINVAL; /* one address for all handles */
+    /* A request wakes those alone who can take it. */
+    if (error == 0 && epoll_ctl(h->epoll, EPOLL_CTL_ADD, d->listening->fd, &event) != 0) {
+        error = verbs_failed(h, "epoll_ctl", errno);
+        if (d->listener.handles == 0)
+            stop_listening(d);
+    }
     if (error == 0) {
         d->listener.handles++;
         atomic_store(&h->listening, true);
@@ -161,9 +174,10 @@ void verbs_stop_listening(struct verbs_handle *h)
 {
     struct rdma_verbs *d = h->device;
     (void)pthread_mutex_lock(&d->lock);
-    if (atomic_exchange(&h->listening, false) && --d->listener.handles == 0) {
-        (void)rdma_destroy_id(d->listener.id);
-        d->listener = (struct verbs_listener){.id = NULL};
+    if (atomic_exchange(&h->listening, false)) {
+        (void)epoll_ctl(h->epoll, EPOLL_CTL_DEL, d->listening->fd, NULL);
+        if (--d->listener.handles == 0)
+            stop_listening(d);
     }
     (void)pthread_mutex_unlock(&d->lock);
 }
@@ -183,12 +197,12 @@ static bool leave_to_others(struct verbs_handle *h)
         if (atomic_load(&other->listening))
             least = smaller(least, atomic_load(&other->used));
     (void)pthread_mutex_unlock(&h->device->lock);
-    if (least >= used || (h->left >= MOST_POLITE && used < h->device->config.connections)) {
-        h->left = 0;
+    uint64_t now = verbs_now_ns();
+    if (least >= used)
         return false;
-    }
-    h->left++;
-    return true;
+    if (h->left_ns == 0 || now - h->left_ns > 2u * POLITE_NS) /* that was another one */
+        h->left_ns = now;
+    return now - h->left_ns < POLITE_NS || used == h->device->config.connections;
 }
 
 static void keep_private(struct verbs_conn *c, const struct rdma_conn_param *param)
@@ -227,13 +241,32 @@ static void take_request(struct verbs_handle *h, struct rdma_cm_event *event)
 void verbs_requests(struct verbs_handle *h)
 {
     struct rdma_cm_event *event;
-    while (atomic_load(&h->listening) && !leave_to_others(h) &&
-           rdma_get_cm_event(h->device->listening, &event) == 0) {
-        if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-            take_request(h, event);
-        else
-            (void)rdma_ack_cm_event(event);
-    }
+    if (!atomic_load(&h->listening) || leave_to_others(h) ||
+        rdma_get_cm_event(h->device->listening, &event) != 0)
+        return;
+    h->left_ns = 0;
+    if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+        take_request(h, event); /* one at a time: the next one may be another handle's */
+    else
+        (void)rdma_ack_cm_event(event);
+}
+
+static int answer(struct verbs_conn *c, const struct rdma_wr *receives, uint32_t count,
+                  const void *private_data, uint32_t private_length)
+{
+    struct verbs_handle *h = c->handle;
+    set_timeout(h, c->id);
+    int error = make_queue_pair(c);
+    if (error == 0)
+        error = verbs_post_receives(c, receives, count);
+    if (error != 0)
+        return error;
+    struct rdma_conn_param param = parameters(c, private_data, private_length);
+    if (c->reads_in)
+        param.responder_resources = (uint8_t)smaller(param.responder_resources, c->reads_in);
+    if (c->reads_out)
+        param.initiator_depth = (uint8_t)smaller(param.initiator_depth, c->reads_out);
+    return rdma_accept(c->id, &param) ? verbs_failed(h, "rdma_accept", verbs_error(-1)) : 0;
 }
 
 int verbs_accept(struct rdma *r, uint32_t conn, const struct rdma_conn_config *config,
@@ -245,27 +278,22 @@ int verbs_accept(struct rdma *r, uint32_t conn, const struct rdma_conn_config *c
     if (!c || c->state != VERBS_REQUESTED || private_length > RDMA_MAX_PRIVATE ||
         !within_device(h, config))
         return -EINVAL;
+    c->event_private_length = 0; /* that was the request's */
+    if (c->gone) {
+        verbs_tell(c, RDMA_EVENT_REJECTED, c->gone);
+        verbs_set_state(c, VERBS_REJECTED);
+        return 0;
+    }
     int error = make_queues(c, config);
     if (error != 0)
         return error;
-    set_timeout(h, c->id);
-    error = make_queue_pair(c);
-    if (error == 0)
-        error = verbs_post_receives(c, receives, count);
-    if (error == 0) {
-        struct rdma_conn_param param = parameters(c, private_data, private_length);
-        if (c->reads_in)
-            param.responder_resources = (uint8_t)smaller(param.responder_resources, c->reads_in);
-        if (c->reads_out)
-            param.initiator_depth = (uint8_t)smaller(param.initiator_depth, c->reads_out);
-        if (rdma_accept(c->id, &param) != 0)
-            error = verbs_failed(h, "rdma_accept", verbs_error(-1));
-    }
+    error = answer(c, receives, count, private_data, private_length);
     if (error != 0) {
         if (c->qp)
             rdma_destroy_qp(c->id);
         c->qp = NULL;
         free_queues(c);
+        c->life++; /* who accepts once more sees none of this */
         return error;
     }
     c->deadline_ns = verbs_now_ns() + h->device->config.connect_ms * 1000000ull;
@@ -291,22 +319,12 @@ int verbs_reject(struct rdma *r, uint32_t conn, const void *private_data, uint32
 /* Receives can be posted when there is a queue pair, and for that the route must be known. */
 static int keep_receives(struct verbs_conn *c, const struct rdma_wr *receives, uint32_t count)
 {
-    uint32_t sges = 0;
-    for (uint32_t i = 0; i < count; i++)
-        sges += receives[i].sge_count;
-    c->request.receives = calloc(count ? count : 1, sizeof *c->request.receives);
-    c->request.sges = calloc(sges ? sges : 1, sizeof *c->request.sges);
+    uint32_t sges = c->config.max_sge ? c->config.max_sge : 1;
+    c->request.receives = calloc(c->recv.depth, sizeof *c->request.receives);
+    c->request.sges = calloc((size_t)c->recv.depth * sges, sizeof *c->request.sges);
     if (!c->request.receives || !c->request.sges)
         return verbs_failed(c->handle, "calloc", ENOMEM);
-    struct rdma_sge *at = c->request.sges;
-    for (uint32_t i = 0; i < count; i++) {
-        c->request.receives[i] = receives[i];
-        c->request.receives[i].sges = at;
-        for (uint32_t s = 0; s < receives[i].sge_count; s++)
-            *at++ = receives[i].sges[s];
-    }
-    c->request.count = count;
-    return 0;
+    return verbs_keep_receives(c, receives, count);
 }
 
 static int begin(struct verbs_conn *c, const struct sockaddr_storage *to)

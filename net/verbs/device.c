@@ -69,10 +69,10 @@ static uint32_t capabilities(const struct rdma_verbs *d, bool iwarp)
         if (bits & RDMA_CAP_SEND_INV)
             bits |= RDMA_CAP_INV_WINDOW;
     }
-    /* No driver of iWARP has Immediate Data. That one honours the wanted base cannot be seen, and
-     * siw's does not: only InfiniBand's are believed. */
+    /* No driver of iWARP has Immediate Data. BASE_TO: where drivers honour the base they take it
+     * for local SGEs as well, whose addresses are the CPU's here; and siw ignores it. */
     if (!iwarp)
-        bits |= RDMA_CAP_IMM | RDMA_CAP_BASE_TO | RDMA_CAP_ORDERED_WRITES | RDMA_CAP_WRITE_ACKED;
+        bits |= RDMA_CAP_IMM | RDMA_CAP_ORDERED_WRITES | RDMA_CAP_WRITE_ACKED;
     return bits;
 }
 

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#define PATIENCE_NS 200000000u /* with librdmacm, when a queue pair is in error */
+
 void verbs_set_state(struct verbs_conn *c, enum verbs_state state)
 {
     bool was = c->state != VERBS_CONNECTED && c->state != VERBS_UNUSED;
@@ -24,8 +26,10 @@ static void to_error(struct verbs_conn *c)
 void verbs_end(struct verbs_conn *c, int error)
 {
     switch (c->state) {
+    case VERBS_REQUESTED: /* who accepts is told */
+        c->gone = error ? error : -ECONNRESET;
+        break;
     case VERBS_RESOLVING:
-    case VERBS_REQUESTED:
         verbs_tell(c, RDMA_EVENT_REJECTED, error ? error : -ECONNRESET);
         verbs_set_state(c, VERBS_REJECTED);
         break;
@@ -43,6 +47,7 @@ void verbs_end(struct verbs_conn *c, int error)
         (void)rdma_disconnect(c->id);
         break;
     case VERBS_CONNECTED:
+    case VERBS_LOST:
         to_error(c);
         verbs_tell(c, RDMA_EVENT_DISCONNECTED, error);
         verbs_set_state(c, VERBS_ENDING);
@@ -53,11 +58,23 @@ void verbs_end(struct verbs_conn *c, int error)
     }
 }
 
+void verbs_lose(struct verbs_conn *c)
+{
+    if (c->state == VERBS_CONNECTING)
+        verbs_end(c, -ECONNRESET);
+    if (c->state != VERBS_CONNECTED)
+        return;
+    c->deadline_ns = verbs_now_ns() + PATIENCE_NS;
+    verbs_set_state(c, VERBS_LOST);
+    verbs_set_clock(c->handle);
+}
+
 int verbs_disconnect(struct rdma *r, uint32_t conn)
 {
     struct verbs_handle *h = verbs_of(r);
     struct verbs_conn *c = conn < h->device->config.connections ? &h->conns[conn] : NULL;
-    if (!c || !(c->told_connected || c->received))
+    if (!c || !(c->state == VERBS_CONNECTED || c->state == VERBS_LOST || c->told_connected ||
+                c->received))
         return -EINVAL;
     verbs_end(c, 0);
     return 0;
@@ -89,6 +106,16 @@ static uint32_t flush_queue(struct verbs_conn *c, struct verbs_queue *q, struct 
     return n;
 }
 
+/* Nothing is left that completes? */
+static void drained(struct verbs_conn *c)
+{
+    if (c->send.done != c->send.next || c->recv.done != c->recv.next)
+        return;
+    drop_queue_pair(c);
+    verbs_tell(c, RDMA_EVENT_DRAINED, 0);
+    verbs_set_state(c, VERBS_DRAINED);
+}
+
 uint32_t verbs_flush(struct verbs_handle *h, uint32_t cq, struct rdma_wc *wc, uint32_t count)
 {
     uint32_t n = 0;
@@ -102,12 +129,32 @@ uint32_t verbs_flush(struct verbs_handle *h, uint32_t cq, struct rdma_wc *wc, ui
         }
         n += flush_queue(c, &c->send, wc + n, count - n);
         n += flush_queue(c, &c->recv, wc + n, count - n);
-        if (c->send.done == c->send.next && c->recv.done == c->recv.next) {
-            verbs_tell(c, RDMA_EVENT_DRAINED, 0);
-            verbs_set_state(c, VERBS_DRAINED);
-        }
+        drained(c);
     }
     return n;
+}
+
+void verbs_drain(struct verbs_handle *h)
+{
+    for (uint32_t i = 0; i < h->device->config.connections; i++) {
+        struct verbs_conn *c = &h->conns[i];
+        if (c->state != VERBS_ENDING || !c->told_disconnected)
+            continue;
+        if (atomic_load(&h->cqs[c->config.cq]->broken)) { /* nobody can be told of these */
+            c->send.done = c->send.next;
+            c->recv.done = c->recv.next;
+        }
+        drained(c);
+    }
+}
+
+void verbs_end_broken(struct verbs_handle *h)
+{
+    for (uint32_t i = 0; i < h->device->config.connections; i++) {
+        struct verbs_conn *c = &h->conns[i];
+        if (c->send.posted && atomic_load(&h->cqs[c->config.cq]->broken))
+            verbs_end(c, -EIO);
+    }
 }
 
 /* ---- freeing ------------------------------------------------------------------------------------ */
@@ -116,8 +163,8 @@ void verbs_conn_free(struct verbs_conn *c)
 {
     struct verbs_handle *h = c->handle;
     drop_queue_pair(c);
-    if (c->send.posted && c->config.cq < h->cq_count && h->cqs[c->config.cq].users)
-        h->cqs[c->config.cq].users--;
+    if (c->send.posted)
+        h->cqs[c->config.cq]->users--;
     if (c->id)
         (void)rdma_destroy_id(c->id);
     free(c->send.posted);
@@ -135,7 +182,7 @@ int verbs_destroy(struct rdma *r, uint32_t conn)
     struct verbs_conn *c = conn < h->device->config.connections ? &h->conns[conn] : NULL;
     if (!c || c->state == VERBS_UNUSED)
         return -EINVAL;
-    if (c->state != VERBS_DRAINED && c->state != VERBS_REJECTED)
+    if (!c->told_end)
         return -EBUSY;
     verbs_conn_free(c);
     return 0;

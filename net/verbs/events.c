@@ -21,8 +21,6 @@ uint64_t verbs_now_ns(void)
 void verbs_tell(struct verbs_conn *c, enum rdma_event_kind kind, int error)
 {
     struct verbs_handle *h = c->handle;
-    if (kind == RDMA_EVENT_CONNECTED && c->told_connected)
-        return;
     uint32_t at = (h->events_first + h->events_count) % h->events_size;
     h->events[at] = (struct rdma_event){.kind = kind, .conn = c->number, .error = error};
     if (kind == RDMA_EVENT_REQUEST || kind == RDMA_EVENT_CONNECTED || kind == RDMA_EVENT_REJECTED) {
@@ -34,6 +32,12 @@ void verbs_tell(struct verbs_conn *c, enum rdma_event_kind kind, int error)
 
 /* ---- timers -------------------------------------------------------------------------------------- */
 
+bool verbs_has_deadline(const struct verbs_conn *c)
+{
+    return c->state == VERBS_RESOLVING || c->state == VERBS_LOST ||
+           (c->state == VERBS_CONNECTING && !c->received);
+}
+
 void verbs_set_clock(struct verbs_handle *h)
 {
     uint64_t due = UINT64_MAX;
@@ -42,7 +46,7 @@ void verbs_set_clock(struct verbs_handle *h)
             due = h->timers[i].due_ns;
     for (uint32_t i = 0; h->moving && i < h->device->config.connections; i++) {
         const struct verbs_conn *c = &h->conns[i];
-        if ((c->state == VERBS_RESOLVING || c->state == VERBS_CONNECTING) && c->deadline_ns < due)
+        if (verbs_has_deadline(c) && c->deadline_ns < due)
             due = c->deadline_ns;
     }
     struct itimerspec when = {.it_value = {0, 0}}; /* none */
@@ -85,8 +89,9 @@ static void clock_rang(struct verbs_handle *h)
         }
     for (uint32_t i = 0; h->moving && i < h->device->config.connections; i++) {
         struct verbs_conn *c = &h->conns[i];
-        if ((c->state == VERBS_RESOLVING || c->state == VERBS_CONNECTING) && c->deadline_ns <= now)
-            verbs_end(c, verbs_failed(h, "rdma_connect", ETIMEDOUT));
+        if (verbs_has_deadline(c) && c->deadline_ns <= now)
+            verbs_end(c, c->state == VERBS_LOST ? -ECONNRESET
+                                                : verbs_failed(h, "rdma_connect", ETIMEDOUT));
     }
     verbs_set_clock(h);
 }
@@ -115,7 +120,7 @@ static void take_async(struct rdma_verbs *d)
     struct ibv_async_event event;
     while (ibv_get_async_event(d->context, &event) == 0) {
         struct verbs_conn *c;
-        struct verbs_handle *h;
+        struct verbs_cq *q;
         switch (event.event_type) {
         case IBV_EVENT_QP_FATAL:
         case IBV_EVENT_QP_REQ_ERR:
@@ -129,11 +134,9 @@ static void take_async(struct rdma_verbs *d)
             (void)rdma_notify(c->id, IBV_EVENT_COMM_EST);
             break;
         case IBV_EVENT_CQ_ERR:
-            h = event.element.cq->cq_context;
-            for (uint32_t i = 0; i < h->cq_count; i++)
-                if (h->cqs[i].cq == event.element.cq)
-                    atomic_store(&h->cqs[i].broken, true);
-            wake(h);
+            q = event.element.cq->cq_context;
+            atomic_store(&q->broken, true);
+            wake(q->handle);
             break;
         case IBV_EVENT_DEVICE_FATAL:
             atomic_store(&d->dead, true);
@@ -152,8 +155,9 @@ static void take_failures(struct verbs_handle *h)
     for (uint32_t i = 0; i < h->device->config.connections; i++) {
         struct verbs_conn *c = &h->conns[i];
         if (c->state != VERBS_UNUSED && (dead || atomic_exchange(&c->failed, false)))
-            verbs_end(c, dead ? -ENODEV : -EIO);
+            verbs_end(c, dead ? -ENODEV : -ECONNRESET);
     }
+    verbs_end_broken(h);
 }
 
 /* ---- looking and waiting ------------------------------------------------------------------------------ */
@@ -211,6 +215,8 @@ static bool take_expired(struct verbs_handle *h, struct rdma_event *event)
 int verbs_event(struct rdma *r, struct rdma_event *event)
 {
     struct verbs_handle *h = verbs_of(r);
+    if (h->events_count == 0 && h->moving > 0)
+        verbs_drain(h);
     if (h->events_count == 0 && (h->moving > 0 || ++h->spins >= RDMA_VERBS_SPINS)) {
         int error = look(h, 0);
         if (error != 0)
@@ -226,6 +232,8 @@ int verbs_event(struct rdma *r, struct rdma_event *event)
         c->told_connected = true;
     else if (event->kind == RDMA_EVENT_DISCONNECTED)
         c->told_disconnected = true;
+    else if (event->kind == RDMA_EVENT_DRAINED || event->kind == RDMA_EVENT_REJECTED)
+        c->told_end = true;
     h->armed = false;
     return 1;
 }
@@ -240,7 +248,7 @@ int rdma_verbs_wait(struct rdma *handle, int64_t timeout_ns)
             return 0; /* polling goes on with it */
     if (!h->armed) {
         for (uint32_t i = 0; i < h->cq_count; i++) {
-            int error = h->cqs[i].cq ? verbs_cq_arm(handle, i, false) : 0;
+            int error = h->cqs[i] ? verbs_cq_arm(handle, i, false) : 0;
             if (error != 0)
                 return error;
         }
@@ -250,6 +258,11 @@ int rdma_verbs_wait(struct rdma *handle, int64_t timeout_ns)
     int64_t ms = timeout_ns < 0 ? -1 : timeout_ns / 1000000 + (timeout_ns % 1000000 != 0);
     h->counts.waits++;
     return look(h, ms > INT32_MAX ? INT32_MAX : (int)ms);
+}
+
+void rdma_verbs_wake(struct rdma *handle)
+{
+    wake(verbs_of(handle));
 }
 
 int verbs_random(struct rdma *r, void *octets, uint32_t length)

@@ -55,7 +55,8 @@ int verbs_reg(struct rdma *r, void *addr, uint64_t length, uint32_t access, uint
     if ((access & RDMA_BIND_WINDOW && !(d->caps.bits & RDMA_CAP_WINDOW)) ||
         (access & RDMA_REMOTE_ATOMIC && !(d->caps.bits & RDMA_CAP_FETCH_ADD)))
         return -ENOTSUP;
-    uint64_t base = d->caps.bits & RDMA_CAP_BASE_TO ? wanted_base : (uint64_t)(uintptr_t)addr;
+    uint64_t base = (uint64_t)(uintptr_t)addr;
+    (void)wanted_base; /* without BASE_TO */
     struct ibv_mr *mr = ibv_reg_mr_iova(d->pd, addr, length, base, access_flags(access));
     if (!mr)
         return verbs_failed(h, "ibv_reg_mr_iova", verbs_error(-1));
@@ -117,7 +118,7 @@ int verbs_window_alloc(struct rdma *r, struct rdma_window *window)
     int number = place(&table, &d->mw_count, sizeof *d->mws, mw_free);
     d->mws = table;
     if (number >= 0)
-        d->mws[number] = (struct verbs_mw){.mw = mw, .used = true};
+        d->mws[number] = (struct verbs_mw){.mw = mw, .stag = mw->rkey, .used = true};
     (void)pthread_mutex_unlock(&d->lock);
     if (number < 0) {
         (void)ibv_dealloc_mw(mw);
@@ -156,8 +157,8 @@ int verbs_window_ready(struct verbs_conn *c, const struct rdma_wr *wr)
     if (wr->bind.window->id < d->mw_count && d->mws[wr->bind.window->id].used &&
         region->id < d->mr_count && d->mrs[region->id].mr) {
         struct verbs_mw *w = &d->mws[wr->bind.window->id];
-        if (!w->mw)
-            w->mw = ibv_alloc_mw(d->pd, IBV_MW_TYPE_2);
+        if (!w->mw && (w->mw = ibv_alloc_mw(d->pd, IBV_MW_TYPE_2)))
+            w->stag = w->mw->rkey;
         result = w->mw ? 0 : verbs_failed(c->handle, "ibv_alloc_mw", verbs_error(-1));
     }
     (void)pthread_mutex_unlock(&d->lock);
@@ -172,9 +173,9 @@ void verbs_window_bind(struct verbs_conn *c, const struct rdma_wr *wr, struct ib
     struct verbs_mw *w = &d->mws[window->id];
     uint64_t base_to = wr->bind.region->base_to + wr->bind.offset;
     w->conn = c;
-    w->mw->rkey = ibv_inc_rkey(w->mw->rkey);
-    out->bind_mw.mw = w->mw;
-    out->bind_mw.rkey = w->mw->rkey;
+    w->stag = ibv_inc_rkey(w->mw->rkey);
+    out->bind_mw.mw = w->mw; /* whose rkey is still what it was: drivers read both */
+    out->bind_mw.rkey = w->stag;
     out->bind_mw.bind_info =
         (struct ibv_mw_bind_info){.mr = d->mrs[wr->bind.region->id].mr,
                                   .addr = base_to,
@@ -182,9 +183,32 @@ void verbs_window_bind(struct verbs_conn *c, const struct rdma_wr *wr, struct ib
                                   .mw_access_flags = access_flags(wr->bind.access)};
     *window = (struct rdma_window){.length = wr->bind.length,
                                    .base_to = base_to,
-                                   .stag = w->mw->rkey,
+                                   .stag = w->stag,
                                    .bound = 1,
                                    .id = window->id};
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
+bool verbs_window_waits(struct verbs_conn *c, const struct rdma_wr *wr)
+{
+    struct rdma_verbs *d = c->handle->device;
+    if (wr->op != RDMA_BIND)
+        return false;
+    (void)pthread_mutex_lock(&d->lock);
+    const struct verbs_mw *w = &d->mws[wr->bind.window->id];
+    bool waits = w->stag != w->mw->rkey;
+    (void)pthread_mutex_unlock(&d->lock);
+    return waits;
+}
+
+void verbs_window_posted(struct verbs_conn *c, const struct rdma_wr *wr)
+{
+    struct rdma_verbs *d = c->handle->device;
+    if (wr->op != RDMA_BIND)
+        return;
+    (void)pthread_mutex_lock(&d->lock);
+    struct verbs_mw *w = &d->mws[wr->bind.window->id];
+    w->mw->rkey = w->stag;
     (void)pthread_mutex_unlock(&d->lock);
 }
 

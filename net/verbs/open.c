@@ -103,6 +103,7 @@ static int choose(struct rdma_verbs *d, const struct rdma_verbs_config *config,
         if (error == -ENODEV && count == 1) { /* a wildcard: every device */
             d->context = list[0];
             error = 0;
+            *words = 0;
         }
     } else if (count == 1) {
         d->context = list[0];
@@ -128,6 +129,11 @@ int rdma_verbs_open(const struct rdma_verbs_config *config, struct rdma_verbs **
 {
     *words = 0;
     *device = NULL;
+    if (config->connections < 1 || config->connections > UINT16_MAX) {
+        (void)snprintf(words, RDMA_VERBS_WORDS, "%u connections: 1 to %u", config->connections,
+                       UINT16_MAX);
+        return -EINVAL;
+    }
     struct rdma_verbs *d = calloc(1, sizeof *d);
     if (!d)
         return verbs_words(words, NULL, "calloc", ENOMEM);
@@ -229,10 +235,10 @@ static const char *prepare(struct verbs_handle *h)
         return "eventfd";
     if (set_nonblocking(h->channel->fd) != 0 || set_nonblocking(h->completions->fd) != 0)
         return "fcntl";
-    /* Whoever waits is woken by what concerns the device; one of them takes it. */
+    /* Whoever waits is woken by what concerns the device; one of them takes it. Requests are watched
+     * for by those who listen. */
     if (watch(h, h->channel->fd, EPOLLIN) != 0 || watch(h, h->completions->fd, EPOLLIN) != 0 ||
         watch(h, h->timer_fd, EPOLLIN) != 0 || watch(h, h->wake_fd, EPOLLIN) != 0 ||
-        watch(h, h->device->listening->fd, EPOLLIN) != 0 ||
         watch(h, h->device->context->async_fd, EPOLLIN) != 0)
         return "epoll_ctl";
     return NULL;
@@ -276,8 +282,10 @@ void rdma_verbs_handle_close(struct rdma *handle)
         if (h->conns[i].state != VERBS_UNUSED)
             verbs_conn_free(&h->conns[i]);
     for (uint32_t i = 0; i < h->cq_count; i++)
-        if (h->cqs[i].cq)
-            (void)ibv_destroy_cq(h->cqs[i].cq);
+        if (h->cqs[i]) {
+            (void)ibv_destroy_cq(h->cqs[i]->cq);
+            free(h->cqs[i]);
+        }
     verbs_stop_listening(h);
     (void)pthread_mutex_lock(&d->lock);
     struct verbs_handle **at = &d->handles;

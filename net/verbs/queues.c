@@ -21,27 +21,34 @@ int verbs_cq_create(struct rdma *r, uint32_t depth, uint32_t *cq)
     if (depth == 0 || depth > h->device->caps.max_cq)
         return -EINVAL;
     uint32_t number = 0;
-    while (number < h->cq_count && h->cqs[number].cq)
+    while (number < h->cq_count && h->cqs[number])
         number++;
     if (number == h->cq_count) {
-        struct verbs_cq *larger = realloc(h->cqs, (number + 1) * sizeof *larger);
+        struct verbs_cq **larger = realloc(h->cqs, (number + 1) * sizeof *larger);
         if (!larger)
             return verbs_failed(h, "realloc", ENOMEM);
         h->cqs = larger;
-        h->cqs[number] = (struct verbs_cq){.cq = NULL};
+        h->cqs[number] = NULL;
         h->cq_count++;
     }
-    struct ibv_cq *made = ibv_create_cq(h->device->context, (int)depth, h, h->completions, 0);
+    struct verbs_cq *made = calloc(1, sizeof *made);
     if (!made)
+        return verbs_failed(h, "calloc", ENOMEM);
+    made->handle = h;
+    made->cq = ibv_create_cq(h->device->context, (int)depth, made, h->completions, 0);
+    if (!made->cq) {
+        free(made);
         return verbs_failed(h, "ibv_create_cq", verbs_error(-1));
-    h->cqs[number] = (struct verbs_cq){.cq = made};
+    }
+    h->cqs[number] = made;
+    h->armed = false;
     *cq = number;
     return 0;
 }
 
 static struct verbs_cq *cq_of(struct verbs_handle *h, uint32_t cq)
 {
-    return cq < h->cq_count && h->cqs[cq].cq ? &h->cqs[cq] : NULL;
+    return cq < h->cq_count ? h->cqs[cq] : NULL;
 }
 
 int verbs_cq_destroy(struct rdma *r, uint32_t cq)
@@ -55,7 +62,8 @@ int verbs_cq_destroy(struct rdma *r, uint32_t cq)
     int result = ibv_destroy_cq(q->cq);
     if (result != 0)
         return verbs_failed(h, "ibv_destroy_cq", verbs_error(result));
-    *q = (struct verbs_cq){.cq = NULL};
+    free(q);
+    h->cqs[cq] = NULL;
     return 0;
 }
 
@@ -111,7 +119,8 @@ static int acceptable(struct verbs_conn *c, const struct rdma_wr *wr)
     uint32_t sges = wr->op == RDMA_READ ? caps->max_read_sge : caps->max_sge;
     if (wr->sge_count > sges || wr->sge_count > c->config.max_sge || octets > caps->max_message)
         return -EINVAL;
-    if ((wr->op == RDMA_FETCH_ADD || wr->op == RDMA_CAS) && (wr->sge_count != 1 || octets != 8))
+    if ((wr->op == RDMA_FETCH_ADD || wr->op == RDMA_CAS) &&
+        (wr->sge_count != 1 || octets != 8 || wr->remote_to % 8 != 0))
         return -EINVAL;
     bool sends = wr->op >= RDMA_SEND && wr->op <= RDMA_WRITE_IMM;
     if (wr->flags & RDMA_INLINE && (!sends || octets > c->config.max_inline))
@@ -206,12 +215,14 @@ int verbs_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, ui
     }
     h->counts.work_requests += count;
     while (count > 0) {
-        uint32_t now = count < VERBS_BATCH ? count : VERBS_BATCH;
-        for (uint32_t i = 0; i < now; i++) {
-            translate(c, &wrs[i], &h->wrs[i], &h->sges[(size_t)i * VERBS_SGES]);
-            h->wrs[i].next = i + 1 < now ? &h->wrs[i + 1] : NULL;
-            remember(&c->send, wrs[i].wr_id, wrs[i].op);
-        }
+        uint32_t now = 0;
+        do {
+            translate(c, &wrs[now], &h->wrs[now], &h->sges[(size_t)now * VERBS_SGES]);
+            h->wrs[now].next = &h->wrs[now + 1];
+            remember(&c->send, wrs[now].wr_id, wrs[now].op);
+            now++;
+        } while (now < count && now < VERBS_BATCH && !verbs_window_waits(c, &wrs[now]));
+        h->wrs[now - 1].next = NULL;
         struct ibv_send_wr *bad = NULL;
         if (c->state == VERBS_CONNECTED || c->state == VERBS_CONNECTING) {
             int result = ibv_post_send(c->qp, h->wrs, &bad);
@@ -220,6 +231,8 @@ int verbs_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, ui
             if (result != 0)
                 verbs_end(c, verbs_failed(h, "ibv_post_send", verbs_error(result)));
         }
+        for (uint32_t i = 0; i < now; i++)
+            verbs_window_posted(c, &wrs[i]);
         wrs += now;
         count -= now;
     }
@@ -245,7 +258,7 @@ static int give_receives(struct verbs_conn *c, const struct rdma_wr *wrs, uint32
             remember(&c->recv, wrs[i].wr_id, RDMA_RECV);
         }
         struct ibv_recv_wr *bad = NULL;
-        if (result == 0 && c->state != VERBS_ENDING && c->state != VERBS_REJECTED) {
+        if (result == 0 && c->state != VERBS_ENDING && c->state != VERBS_LOST) {
             result = ibv_post_recv(c->qp, h->recvs, &bad);
             h->counts.recv_batches++;
         }
@@ -274,15 +287,34 @@ int verbs_post_receives(struct verbs_conn *c, const struct rdma_wr *wrs, uint32_
     return result ? verbs_failed(c->handle, "ibv_post_recv", verbs_error(result)) : 0;
 }
 
+int verbs_keep_receives(struct verbs_conn *c, const struct rdma_wr *wrs, uint32_t count)
+{
+    struct verbs_request *to = &c->request;
+    int error = receivable(c, wrs, count);
+    if (error == 0 && count > c->recv.depth - to->count)
+        error = -ENOMEM;
+    for (uint32_t i = 0; error == 0 && i < count; i++, to->count++) {
+        struct rdma_sge *sges = &to->sges[(size_t)to->count * c->config.max_sge];
+        to->receives[to->count] = wrs[i];
+        to->receives[to->count].sges = sges;
+        for (uint32_t s = 0; s < wrs[i].sge_count; s++)
+            sges[s] = wrs[i].sges[s];
+    }
+    return error;
+}
+
 int verbs_post_recv(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint32_t count)
 {
     struct verbs_handle *h = verbs_of(r);
     struct verbs_conn *c = conn_of(h, conn);
-    bool may =
-        c && !c->told_disconnected &&
-        (c->state == VERBS_CONNECTING || c->state == VERBS_CONNECTED || c->state == VERBS_ENDING);
+    bool may = c && !c->told_disconnected && !c->told_end && c->state != VERBS_UNUSED &&
+               c->state != VERBS_REQUESTED;
     if (!may)
         return -ENOTCONN;
+    if (c->state == VERBS_REJECTED)
+        return 0; /* nothing of it completes, which will be told */
+    if (c->state == VERBS_RESOLVING)
+        return verbs_keep_receives(c, wrs, count);
     int error = receivable(c, wrs, count);
     if (error != 0)
         return error;
@@ -343,14 +375,16 @@ static bool take(struct verbs_handle *h, const struct ibv_wc *from, struct rdma_
     struct verbs_conn *c = conn_of(h, (uint32_t)(from->wr_id >> 48));
     bool recv = from->wr_id & RECV_QUEUE;
     uint32_t number = (uint32_t)from->wr_id;
-    if (!c || c->state == VERBS_UNUSED ||
+    if (!c || c->state == VERBS_UNUSED || c->state == VERBS_REJECTED ||
         (from->wr_id >> 33 & VERBS_LIVES) != (c->life & VERBS_LIVES))
         return false;
     enum rdma_status status = status_of(from->status);
-    if (status != RDMA_OK)
-        verbs_end(c, status == RDMA_FLUSHED ? 0 : -EIO);
-    if (status == RDMA_FLUSHED) /* told when the queue pair is gone */
+    if (status == RDMA_FLUSHED) { /* told when the queue pair is gone */
+        verbs_lose(c);
         return false;
+    }
+    if (status != RDMA_OK)
+        verbs_end(c, -ECONNRESET);
     struct verbs_queue *q = recv ? &c->recv : &c->send;
     if (number - q->done >= q->next - q->done)
         return false; /* told before */
@@ -359,6 +393,9 @@ static bool take(struct verbs_handle *h, const struct ibv_wc *from, struct rdma_
                            .conn = c->number,
                            .op = (uint8_t)posted->op,
                            .status = (uint8_t)status};
+    /* A receive that is too small is no valid place for a message to InfiniBand. */
+    if (from->status == IBV_WC_REM_INV_REQ_ERR && posted->op <= RDMA_SEND_INV)
+        wc->status = RDMA_LENGTH_ERROR;
     q->done = number + 1; /* and those before it that were not signaled */
     if (recv && status == RDMA_OK) {
         c->received = true;
@@ -375,12 +412,12 @@ int verbs_cq_poll(struct rdma *r, uint32_t cq, struct rdma_wc *wc, uint32_t coun
         return -EINVAL;
     uint32_t taken = 0;
     bool empty = false;
-    while (!q->broken && !empty && taken < count) {
+    while (!atomic_load(&q->broken) && !empty && taken < count) {
         struct ibv_wc from[VERBS_BATCH];
         uint32_t want = count - taken < VERBS_BATCH ? count - taken : VERBS_BATCH;
         int got = ibv_poll_cq(q->cq, (int)want, from);
         if (got < 0) {
-            q->broken = true;
+            atomic_store(&q->broken, true);
             (void)verbs_failed(h, "ibv_poll_cq", verbs_error(got));
             break;
         }
@@ -388,8 +425,10 @@ int verbs_cq_poll(struct rdma *r, uint32_t cq, struct rdma_wc *wc, uint32_t coun
             taken += take(h, &from[i], &wc[taken]);
         empty = (uint32_t)got < want;
     }
-    if (q->broken)
+    if (atomic_load(&q->broken)) {
+        verbs_end_broken(h);
         return -EIO;
+    }
     if (empty && h->moving && taken < count)
         taken += verbs_flush(h, cq, wc + taken, count - taken);
     if (taken > 0)

@@ -48,15 +48,16 @@ enum verbs_state {
     VERBS_RESOLVING,  /* address and route; no queue pair yet */
     VERBS_CONNECTING, /* connect or accept has begun */
     VERBS_CONNECTED,
+    VERBS_LOST, /* its queue pair is in error, and nobody has said why: DISCONNECTED may follow */
     VERBS_REJECTED,
     VERBS_ENDING,  /* DISCONNECTED is or will be told; nothing is posted any more */
     VERBS_DRAINED, /* DRAINED is or will be told */
 };
 
-/* What rdma_connect() was given, until the queue pair is there. */
+/* What rdma_connect() and rdma_post_recv() were given, until the queue pair is there. */
 struct verbs_request {
-    struct rdma_wr *receives;
-    struct rdma_sge *sges;
+    struct rdma_wr *receives; /* recv_depth */
+    struct rdma_sge *sges;    /* max_sge for each of them */
     uint32_t count;
     uint32_t private_length;
     uint8_t private_data[RDMA_MAX_PRIVATE];
@@ -69,7 +70,7 @@ struct verbs_conn {
     struct rdma_conn_config config;
     struct verbs_queue send, recv;
     struct verbs_request request;
-    uint64_t deadline_ns; /* RESOLVING, CONNECTING */
+    uint64_t deadline_ns; /* RESOLVING, CONNECTING, LOST */
     uint32_t number;
     uint32_t life;
     enum verbs_state state;
@@ -79,16 +80,19 @@ struct verbs_conn {
     bool received;          /* a receive that completed well was taken */
     bool told_connected;    /* the event was taken */
     bool told_disconnected; /* the event was taken */
-    bool hung_up;           /* rdma_disconnect() was called */
+    bool told_end;          /* DRAINED or REJECTED was taken */
     atomic_bool failed;     /* the device said so, to whatever thread */
+    int gone;               /* REQUESTED: why the peer is not there any more */
 };
 
 /* ---- handles ------------------------------------------------------------------------------- */
 
+/* Not moved, for the device's events, which any thread takes, lead to it. */
 struct verbs_cq {
-    struct ibv_cq *cq; /* NULL: a place that is free */
+    struct verbs_handle *handle;
+    struct ibv_cq *cq;
     uint32_t users;
-    atomic_bool broken;
+    atomic_bool broken; /* what was on it is lost */
 };
 
 struct verbs_timer {
@@ -104,7 +108,7 @@ struct verbs_handle {
     struct ibv_comp_channel *completions;
     int epoll, timer_fd, wake_fd;
     struct verbs_conn *conns;
-    struct verbs_cq *cqs;
+    struct verbs_cq **cqs; /* NULL: a number that is free */
     struct verbs_timer *timers;
     struct rdma_event *events; /* a ring; what a connection can tell fits */
     uint32_t events_size, events_first, events_count;
@@ -112,11 +116,11 @@ struct verbs_handle {
     uint32_t moving;  /* connections that are neither CONNECTED nor UNUSED */
     uint32_t expired; /* timers */
     uint32_t spins;   /* calls of rdma_event() since the last look */
-    uint32_t left;    /* looks in which a request was left to a handle with fewer connections */
     atomic_uint used; /* connections */
     atomic_bool listening;
     bool armed;                /* all completion queues are, and nothing was taken since */
     struct verbs_handle *next; /* of the device */
+    uint64_t left_ns; /* since when a request is left to a handle with fewer connections; 0: none */
     struct rdma_verbs_counts counts;
     struct ibv_send_wr *wrs; /* for one batch: VERBS_BATCH */
     struct ibv_recv_wr *recvs;
@@ -132,8 +136,9 @@ struct verbs_mr {
 };
 
 struct verbs_mw {
-    struct ibv_mw *mw;       /* NULL: to be made anew by the next BIND */
+    struct ibv_mw *mw;       /* NULL: to be made anew by the next BIND; as the device has it */
     struct verbs_conn *conn; /* whose send queue bound it last */
+    uint32_t stag;           /* after what is being posted */
     bool used;
 };
 
@@ -196,6 +201,11 @@ int verbs_window_free(struct rdma *r, struct rdma_window *window);
 int verbs_window_ready(struct verbs_conn *c, const struct rdma_wr *wr);
 /* Fills in the device's work request, and what the window will be. */
 void verbs_window_bind(struct verbs_conn *c, const struct rdma_wr *wr, struct ibv_send_wr *out);
+/* Would this BIND come behind another one of its window that the device was not given yet? What a
+ * window was is read when its BIND is posted. */
+bool verbs_window_waits(struct verbs_conn *c, const struct rdma_wr *wr);
+/* The device was given this BIND. */
+void verbs_window_posted(struct verbs_conn *c, const struct rdma_wr *wr);
 /* Takes the windows of a connection away from its peer. */
 void verbs_windows_end(struct verbs_conn *c);
 
@@ -209,6 +219,8 @@ int verbs_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, ui
 int verbs_post_recv(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint32_t count);
 /* Posts receives to a queue pair that was just made; 0 or -errno. */
 int verbs_post_receives(struct verbs_conn *c, const struct rdma_wr *wrs, uint32_t count);
+/* Keeps them until there is one; 0 or -errno. */
+int verbs_keep_receives(struct verbs_conn *c, const struct rdma_wr *wrs, uint32_t count);
 
 /* ---- connect.c ----------------------------------------------------------------------------- */
 
@@ -233,8 +245,15 @@ void verbs_stop_listening(struct verbs_handle *h);
 void verbs_end(struct verbs_conn *c, int error);
 int verbs_disconnect(struct rdma *r, uint32_t conn);
 int verbs_destroy(struct rdma *r, uint32_t conn);
+/* Goes on with the end of connections of which nothing is left to be polled. */
+void verbs_drain(struct verbs_handle *h);
+/* The connections of a completion queue that is broken end. */
+void verbs_end_broken(struct verbs_handle *h);
 /* Completes what is left of the connections of this queue; nothing is in the device's queue. */
 uint32_t verbs_flush(struct verbs_handle *h, uint32_t cq, struct rdma_wc *wc, uint32_t count);
+/* What was posted to a connection is flushed. Drivers do so before librdmacm is told that the peer
+ * has disconnected; whether it was that is known later. */
+void verbs_lose(struct verbs_conn *c);
 /* Gives everything of a connection back, at once. */
 void verbs_conn_free(struct verbs_conn *c);
 void verbs_set_state(struct verbs_conn *c, enum verbs_state state);
@@ -248,5 +267,7 @@ int verbs_random(struct rdma *r, void *octets, uint32_t length);
 uint64_t verbs_now_ns(void);
 /* Sets the clock for whatever is due first: timers and connections that are being made. */
 void verbs_set_clock(struct verbs_handle *h);
+/* How long it stays so matters? */
+bool verbs_has_deadline(const struct verbs_conn *c);
 
 #endif

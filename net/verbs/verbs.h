@@ -57,6 +57,8 @@ void rdma_verbs_handle_close(struct rdma *handle);
  * that the caller looks once more. Returns 0 or -errno.
  */
 int rdma_verbs_wait(struct rdma *handle, int64_t timeout_ns);
+/* Ends the wait of the thread that has this handle, or its next one. For any thread. */
+void rdma_verbs_wake(struct rdma *handle);
 
 /* The port a handle listens at, when it was told to listen at port 0. 0: it does not listen. */
 uint16_t rdma_verbs_port(const struct rdma *handle);

@@ -130,6 +130,10 @@ counters() {
     text=$(sed -n 's/^kbtp_requests_total{opcode="LOAD",status="OK"} //p' "$out")
     says "$out" '# TYPE kbtp_requests_total counter'
     says "$out" "still fails counters-agree: LOADs answered OK: the target counts $text, "
+    if command -v promtool >/dev/null; then # of Debian's prometheus; the same text is --metrics'
+        grep -E '^(# (HELP|TYPE) )?kbtp_' "$out" >metrics
+        check 'promtool likes it' promtool check metrics <metrics
+    fi
     kbtp replay "$trace" --counters --json
     equal 'the same as JSON' "$text" "$(jq '.counters[] | select(.name == "kbtp_requests_total" and
         .labels == {"opcode": "LOAD", "status": "OK"}) | .value' "$out")"

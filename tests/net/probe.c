@@ -37,7 +37,9 @@ static struct probe_answer inv_region(struct probe_sides *s)
         return probe_broken("the STag is unusable before");
     if (probe_do(s, &wr, 0, 8) != RDMA_OK || !probe_wc(&s->b, &wc) || wc.status != RDMA_OK)
         return probe_broken("SEND_INV of a region fails");
-    if (probe_do(s, &write, 0, 8) == RDMA_OK)
+    probe_fill(s, 0, 8, 11); /* whose completion may say nothing about the peer */
+    bool said_so = probe_do(s, &write, 0, 8) == RDMA_OK;
+    if ((said_so && (s->caps.bits & RDMA_CAP_WRITE_ACKED)) || probe_holds(s, &s->b, 0, 8, 11))
         return probe_broken("the STag can still be used");
     return probe_honoured("the STag is unusable afterwards");
 }

@@ -2,6 +2,8 @@
 #include "tests/net/provider.h"
 
 #include "sim/device.h"
+#include "tests/net/provider_verbs.h"
+#include "tests/net/verbs_inside.h"
 
 /* ---- the trivial one --------------------------------------------------------------------- */
 
@@ -82,11 +84,17 @@ static uint32_t nobody_knows(void)
 }
 
 const struct provider providers[PROVIDERS] = {
-    {"loop", open_loop, close_loop, handle_of_loop, loop_cut, loop_expire, left_in_loop, &loop},
+    {"loop", open_loop, close_loop, handle_of_loop, loop_cut, loop_expire, left_in_loop, &loop,
+     false},
     {"simulated RNIC", open_device, close_device, handle_of_device, cut_in_device,
-     sim_device_expire, nobody_knows, NULL},
+     sim_device_expire, nobody_knows, NULL, false},
+    {"verbs on siw", provider_verbs_open_siw, provider_verbs_close, provider_verbs_handle,
+     verbs_inside_cut, verbs_inside_expire, provider_verbs_left, NULL, true},
+    {"verbs on rxe", provider_verbs_open_rxe, provider_verbs_close, provider_verbs_handle,
+     verbs_inside_cut, verbs_inside_expire, provider_verbs_left, NULL, true},
 };
 
 const struct provider provider_infiniband = {
     "InfiniBand",  open_infiniband,   close_device, handle_of_device,
-    cut_in_device, sim_device_expire, nobody_knows, NULL};
+    cut_in_device, sim_device_expire, nobody_knows, NULL,
+    false};

@@ -19,9 +19,13 @@ struct provider {
     /* Regions, connections and completion queues in use; 0 when it cannot be told. */
     uint32_t (*left)(void);
     struct loop *loop; /* with its knobs, or NULL */
+    /* As programs use it: connections take memory, and whoever has fewer of them gets the next. */
+    bool real;
 };
 
-#define PROVIDERS 2u
+/* The trivial one, the simulated RNIC, and net/verbs on an rdma-core for tests (tests/net/fake),
+ * once like the driver siw and once like rxe. */
+#define PROVIDERS 4u
 extern const struct provider providers[PROVIDERS];
 /* The simulated RNIC as an InfiniBand device is: Writes have an order, atomics no mask, and only
  * windows can be invalidated by the peer. */

@@ -41,8 +41,11 @@ static struct probe_answer ask(uint32_t bit)
 }
 
 /* What the answer must be when the device is as it says: these can only be refuted. */
-static bool can_be_shown(uint32_t bit)
+static bool can_be_shown(uint32_t bits, uint32_t bit)
 {
+    /* What is sent invalidates a region, where that is possible. */
+    if (1u << bit == RDMA_CAP_SEND_INV && !(bits & RDMA_CAP_INV_REGION))
+        return false;
     const uint32_t shown = RDMA_CAP_SEND_INV | RDMA_CAP_INV_REGION | RDMA_CAP_INV_WINDOW |
                            RDMA_CAP_WINDOW | RDMA_CAP_IMM | RDMA_CAP_FETCH_ADD | RDMA_CAP_MASKED |
                            RDMA_CAP_CAS | RDMA_CAP_BASE_TO;
@@ -56,7 +59,7 @@ static void what_is_claimed_is_done(void)
     rdma_caps(a, &caps);
     for (uint32_t bit = 0; bit < BITS; bit++) {
         struct probe_answer answer = ask(bit);
-        bool shown = (caps.bits & 1u << bit) && can_be_shown(bit);
+        bool shown = (caps.bits & 1u << bit) && can_be_shown(caps.bits, bit);
         CU_ASSERT_EQUAL(answer.result, shown ? PROBE_HONOURED : PROBE_UNKNOWN);
         if (answer.result == PROBE_BROKEN)
             printf("%s: %s\n", probe_cap_name((enum rdma_cap)(1u << bit)), answer.words);
@@ -184,7 +187,7 @@ int main(void)
         {"every wrong number is found", every_wrong_number_is_found},
     };
     int failed = 0;
-    for (uint32_t i = 0; i < PROVIDERS && !failed; i++)
-        failed = run_over(&providers[i], tests, sizeof tests / sizeof *tests);
+    for (uint32_t i = 0; i < PROVIDERS; i++)
+        failed |= run_over(&providers[i], tests, sizeof tests / sizeof *tests);
     return failed || run_over(&providers[0], of_liars, sizeof of_liars / sizeof *of_liars);
 }

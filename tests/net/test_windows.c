@@ -18,6 +18,28 @@ static char memory[OCTETS];
 static struct rdma_region region;
 static uint32_t cqs[2], conns[2];
 
+static bool has_windows(void)
+{
+    struct rdma_caps caps;
+    if (!provider->open())
+        return true; /* which is found out again */
+    rdma_caps(provider->handle(), &caps);
+    provider->close();
+    return caps.bits & RDMA_CAP_WINDOW;
+}
+
+/* Things happen when somebody looks. */
+static int next_event(struct rdma *r, struct rdma_event *event)
+{
+    struct rdma_wc wc;
+    int got = 0;
+    for (uint32_t n = 0; n < 100 && got == 0; n++) {
+        CU_ASSERT_EQUAL(rdma_cq_poll(r, cqs[r == b], &wc, 1), 0);
+        got = rdma_event(r, event);
+    }
+    return got;
+}
+
 static void open_all(void)
 {
     const uint32_t access =
@@ -34,14 +56,15 @@ static void open_all(void)
     struct rdma_event event;
     config.cq = cqs[0];
     CU_ASSERT_EQUAL_FATAL(rdma_connect(a, "windows", &config, NULL, 0, NULL, 0, &conns[0]), 0);
-    CU_ASSERT_EQUAL_FATAL(rdma_event(b, &event), 1);
+    CU_ASSERT_EQUAL(rdma_event(a, &event), 0); /* it may have to find the peer first */
+    CU_ASSERT_EQUAL_FATAL(next_event(b, &event), 1);
     CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_REQUEST);
     conns[1] = event.conn;
     config.cq = cqs[1];
     CU_ASSERT_EQUAL_FATAL(rdma_accept(b, conns[1], &config, NULL, 0, NULL, 0), 0);
-    CU_ASSERT_EQUAL_FATAL(rdma_event(a, &event), 1);
+    CU_ASSERT_EQUAL_FATAL(next_event(a, &event), 1);
     CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_CONNECTED);
-    CU_ASSERT_EQUAL_FATAL(rdma_event(b, &event), 1);
+    CU_ASSERT_EQUAL_FATAL(next_event(b, &event), 1);
     CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_CONNECTED);
 }
 
@@ -52,9 +75,9 @@ static void end_all(void)
     struct rdma_event event;
     CU_ASSERT_EQUAL(rdma_disconnect(a, conns[0]), 0);
     for (int i = 0; i < 2; i++) {
-        CU_ASSERT_EQUAL_FATAL(rdma_event(sides[i], &event), 1);
+        CU_ASSERT_EQUAL_FATAL(next_event(sides[i], &event), 1);
         CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_DISCONNECTED);
-        CU_ASSERT_EQUAL_FATAL(rdma_event(sides[i], &event), 1);
+        CU_ASSERT_EQUAL_FATAL(next_event(sides[i], &event), 1);
         CU_ASSERT_EQUAL(event.kind, RDMA_EVENT_DRAINED);
         CU_ASSERT_EQUAL(rdma_destroy(sides[i], conns[i]), 0);
         CU_ASSERT_EQUAL(rdma_cq_destroy(sides[i], cqs[i]), 0);
@@ -146,11 +169,13 @@ int main(void)
         {"calls fail", calls_fail},
     };
     int failed = 0;
-    for (uint32_t i = 0; i < PROVIDERS && !failed; i++) {
+    for (uint32_t i = 0; i < PROVIDERS; i++) {
         char name[64];
         provider = &providers[i];
+        if (!has_windows())
+            continue;
         snprintf(name, sizeof name, "net/windows of %s", provider->name);
-        failed = run_tests(name, tests, sizeof tests / sizeof *tests);
+        failed |= run_tests(name, tests, sizeof tests / sizeof *tests);
     }
     return failed;
 }

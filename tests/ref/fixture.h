@@ -60,8 +60,13 @@ struct kbtp_worker_look look_at_workers(void);
  */
 void expect_all_blocks(void);
 
+/* Has the device all these (enum rdma_cap)? Else says what is not tested. */
+bool can(uint32_t bits);
+
 /* Runs the tests over providers[0..count). */
 int run_over_providers(const char *suite, const struct test *tests, size_t count,
                        uint32_t provider_count);
+/* The same over those of all that have these capabilities. */
+int run_over_capable(const char *suite, const struct test *tests, size_t count, uint32_t bits);
 
 #endif

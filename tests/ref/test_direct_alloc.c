@@ -404,6 +404,8 @@ int main(void)
         {"what the device must do", what_the_device_must_do},
         {"offers that make no sense", offers_that_make_no_sense},
     };
-    return run_over_providers("ref/direct_alloc", tests, sizeof tests / sizeof *tests, PROVIDERS) ||
+    return run_over_capable("ref/direct_alloc", tests, sizeof tests / sizeof *tests,
+                            RDMA_CAP_WINDOW | RDMA_CAP_FETCH_ADD | RDMA_CAP_MASKED |
+                                RDMA_CAP_ATOMIC_CPU) ||
            run_over_providers("ref/direct_alloc", of_loop, sizeof of_loop / sizeof *of_loop, 1);
 }

@@ -38,6 +38,8 @@ static struct kbtp_outcome direct_load(uint32_t i, const struct kbtp_direct_load
 /* R-SESS-18, -20, -23, R-POOL-01, -02, R-TBL-01: Table and Pool descriptors say where all is. */
 static void what_is_offered(void)
 {
+    if (!can(RDMA_CAP_BASE_TO))
+        return;
     struct pair_config config = with_direct_load();
     open_connected(&config);
     for (uint32_t i = 0; i < config.initiators; i++) {
@@ -378,6 +380,8 @@ static enum rdma_status attempt(struct rdma_wr wr, uint32_t octets)
 /* Wrong peer: R-SESS-21, -22, R-TBL-08, R-DA-09. Table and pool are for reading only. */
 static void nobody_writes_through_it(void)
 {
+    if (!can(RDMA_CAP_WRITE_ACKED | RDMA_CAP_FETCH_ADD))
+        return;
     static const uint16_t ops[] = {RDMA_WRITE, RDMA_FETCH_ADD};
     for (uint32_t i = 0; i < 4; i++) {
         struct pair_config config = with_direct_load();
@@ -402,6 +406,8 @@ static void nobody_writes_through_it(void)
 /* Wrong peer: R-SEC-01, -02. In default mode no STag of the target's opens anything. */
 static void nobody_reads_in_default_mode(void)
 {
+    if (!can(RDMA_CAP_WRITE_ACKED | RDMA_CAP_FETCH_ADD))
+        return;
     for (uint32_t i = 0; i < 6; i++) {
         struct pair_config config = pair_defaults();
         config.initiators = 1;

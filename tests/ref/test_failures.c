@@ -193,9 +193,15 @@ static void run_all(void)
         do_four_at_once(i);
         do_one(i, KBTP_OP_FREE, 1, 0);
     }
-    load_and_invalidate(2, 0);
+    struct rdma_caps caps;
+    rdma_caps(handles[0].inner, &caps);
+    if (caps.bits & RDMA_CAP_INV_REGION)
+        load_and_invalidate(2, 0);
     load_directly(2, 0);
-    store_directly(2, 5);
+    const uint32_t needed =
+        RDMA_CAP_WINDOW | RDMA_CAP_FETCH_ADD | RDMA_CAP_MASKED | RDMA_CAP_ATOMIC_CPU;
+    if (!(needed & ~caps.bits))
+        store_directly(2, 5);
     for (uint32_t i = 0; i < 2; i++) {
         note(is_ready(i) ? pair_goodbye(&pair, i, i == 1) : -ENOTCONN);
         note(pair_is_down(&pair, i) ? pair_connect(&pair, i) : -EISCONN);
@@ -443,7 +449,16 @@ int main(void)
         {"completions fail", completions_fail},
         {"everything was injected", everything_was_injected},
     };
-    int failed = run_over_providers("ref/failures", tests, sizeof tests / sizeof *tests, PROVIDERS);
+    /* Over net/verbs each run takes many system calls, and these ask most of it. */
+    static const struct test of_real[] = {
+        {"nothing fails", nothing_fails},
+        {"calls about connections fail", calls_about_connections_fail},
+    };
+    int failed = run_over_providers("ref/failures", tests, sizeof tests / sizeof *tests, 2);
+    for (uint32_t i = 2; i < PROVIDERS; i++) {
+        provider = &providers[i];
+        failed |= run_tests(provider->name, of_real, sizeof of_real / sizeof *of_real);
+    }
     printf("%u runs, %u with a failure\n", runs, injected_runs);
     return failed;
 }

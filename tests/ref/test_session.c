@@ -338,8 +338,11 @@ static void a_hello_waits_for_the_old_connection(void)
     open_connected(&config); /* at worker 0 */
     pair_settle(&pair);
     provider->cut(pair.initiators[0].cpu.rdma, 0);
-    /* One completion: worker 0 knows of the end, but has not polled all that was flushed. */
-    CU_ASSERT_EQUAL(kbtp_worker_poll(pair.workers[0], &pair.worker_cpus[0], 1), 1);
+    /* One completion, or some looks: worker 0 knows of the end, but has not polled all that was
+     * flushed. */
+    for (uint32_t n = 0; n < 10 && state_of(0) != KBTP_SESSION_ENDING; n++)
+        CU_ASSERT(kbtp_worker_poll(pair.workers[0], &pair.worker_cpus[0], 1) == 1 ||
+                  provider->real);
     CU_ASSERT_EQUAL(state_of(0), KBTP_SESSION_ENDING);
     struct kbtp_outcome outcome;
     struct pair_initiator *it = &pair.initiators[0];

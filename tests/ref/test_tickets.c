@@ -530,5 +530,7 @@ int main(void)
         {"a BIND after the last look", a_bind_after_the_last_look},
         {"a BIND behind what waits for it", a_bind_behind_what_waits_for_it},
     };
-    return run_over_providers("ref/tickets", tests, sizeof tests / sizeof *tests, PROVIDERS);
+    return run_over_capable("ref/tickets", tests, sizeof tests / sizeof *tests,
+                            RDMA_CAP_WINDOW | RDMA_CAP_FETCH_ADD | RDMA_CAP_MASKED |
+                                RDMA_CAP_ATOMIC_CPU);
 }

@@ -143,6 +143,7 @@ static void two_workers_share_a_pool(void)
         expect_status(run(0, KBTP_OP_ALLOC_STORE, 0, 64, KBTP_FLAG_SEAL), KBTP_STATUS_OK);
         struct kbtp_operation load = pair_operation(&pair, 0, KBTP_OP_LOAD, 0, 64, 0);
         load.stag = pair.initiators[1].region.stag;
+        load.tagged_offset = pair.initiators[1].region.base_to;
         expect_status(pair_do(&pair, 1, &load), KBTP_STATUS_OK);
         CU_ASSERT(holds(1, (uint8_t)(round + 1), 64));
         expect_status(run(0, KBTP_OP_FREE, 0, 0, 0), KBTP_STATUS_OK);

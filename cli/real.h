@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the commands share that run over devices of this machine (net/verbs). */
+#ifndef KBTP_CLI_REAL_H
+#define KBTP_CLI_REAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/verbs/verbs.h"
+
+/* Zero octets in whole pages; NULL after a complaint that says what they were for. */
+void *real_memory(size_t octets, const char *what);
+void real_memory_end(void *area, size_t octets);
+
+/* "HOST:PORT" to a numeric address. CLI_DONE, or what to exit with, after a complaint. */
+int real_address(const char *name, char address[RDMA_VERBS_ADDRESS]);
+
+/*
+ * Connections over verbs authenticate nobody, and every HELLO holds an Initiator ID, a secret: so
+ * somebody has to say that the network is trusted (R-SESS-13). False after a complaint.
+ */
+bool real_trusted(bool declared);
+
+/* Seconds that only go forward. */
+double real_now(void);
+int64_t real_nanoseconds(double seconds);
+
+#endif

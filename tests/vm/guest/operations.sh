@@ -1,0 +1,246 @@
+#!/bin/sh
+# limit: 200 s
+# `kbtp target` and the operations, each a process of its own, over a driver: data, statuses,
+# identities, quota, retention, RELEASE, two threads, IPv6, metrics, and the end by SIGTERM.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+PATH=$BIN:$PATH
+# siw counts the pool and the messages.
+# shellcheck disable=SC3045 # dash and busybox have -l
+ulimit -l unlimited
+failures=0
+port=7471
+
+fail() { # WHAT
+    failures=$((failures + 1))
+    echo "FAILED: $1 (after: $ran; status $status)"
+    head -n 3 out err 2>/dev/null
+    [ $failures -lt 10 ] || exit 1
+}
+
+# Where it is, with the seconds since the guest began.
+step() {
+    cut -d ' ' -f 1 /proc/uptime | tr '\n' ' '
+    echo "$*"
+}
+
+run() { # STATUS COMMAND...: its output is in out and err
+    expected=$1
+    shift
+    ran="$*"
+    timeout -s KILL 30 "$@" >out 2>err </dev/null
+    status=$?
+    [ $status -eq "$expected" ] || fail "exit status $expected"
+}
+
+says() { # FILE TEXT
+    grep -qF -- "$2" "$1" || fail "'$2' in $1"
+}
+
+same() { # FILE FILE
+    cmp "$1" "$2" || fail "$1 is as $2"
+}
+
+octets() { # COUNT FILE
+    dd if=/dev/urandom of="$2" bs="$1" count=1 2>/dev/null
+}
+
+# Starts a target, waits until it is ready, and sets `at` to what the other side types.
+start() { # ADDRESS OPTION...
+    listen=$1
+    shift
+    ran="kbtp target $*"
+    rm -f target.out
+    kbtp target --listen "$listen" --trusted-network "$@" >target.out 2>target.err </dev/null &
+    target=$!
+    tries=0
+    until grep -qs '^ready' target.out || ! kill -0 $target 2>/dev/null || [ $tries -eq 100 ]; do
+        usleep 100000
+        tries=$((tries + 1))
+    done
+    grep -qs '^ready' target.out || {
+        status=-
+        fail "the target is ready"
+        cat target.out target.err
+    }
+    at=$(sed -n 's/.*alloc-store \([^ ]*\) .*/\1/p' target.out)
+}
+
+stop() { # the target ends well, and says what it counted
+    ran="SIG${1-TERM} to the target"
+    kill -"${1-TERM}" $target
+    wait $target
+    status=$?
+    [ $status -eq 0 ] || fail "the target ended with status 0"
+    [ ! -s target.err ] || { fail "the target complains of nothing" && cat target.err; }
+    says target.out "ended by SIG${1-TERM}; counted:"
+}
+
+as() { # IDENTITY STATUS OPERATION HANDLE OPTION...
+    identity=$1 wanted=$2 operation=$3 handle=$4
+    shift 4
+    run "$wanted" kbtp "$operation" "$at" "$handle" --trusted-network --identity "$identity" "$@"
+}
+
+octets 4096 block
+octets 100 small
+octets 4097 large
+
+step 'the device'
+
+run 0 kbtp devices "$DEVICE"
+cat out
+says out "driver $DRIVER, port active"
+says out 'DIRECT_LOAD        yes'
+says out 'DIRECT_ALLOC       no'
+run 0 kbtp devices --json
+[ "$(wc -l <out)" -ge 1 ] || fail 'a line for each device'
+run 4 kbtp devices nothing
+
+step 'errors before there is a session'
+
+run 2 kbtp load "$ADDRESS:$port" +0
+says err --trusted-network
+run 4 kbtp load "$ADDRESS:$port" +0 --trusted-network --timeout 5s
+says err 'nobody listens'
+run 4 kbtp target --listen 203.0.113.9:7471 --trusted-network
+run 4 kbtp target --listen "$ADDRESS:$port" --trusted-network --device nothing
+
+step 'one worker'
+
+start "$ADDRESS:0" --blocks 8 --block-size 4KiB --sessions 2 --quota 3 --handles 16 \
+    --first-handle 0x1000 --direct-load --records --connections 8 --metrics "$ADDRESS:0"
+cat target.out
+run 0 sh -c "echo hello | kbtp alloc-store $at +0 --seal --identity a.id --trusted-network"
+says out 'ALLOC_STORE OK: handle 0x1000, Generation'
+[ "$(stat -c %a a.id)" = 600 ] || fail 'the identity is its owner'\''s alone'
+as a.id 0 load +0 --output loaded
+[ "$(cat loaded)" = hello ] || fail 'what was stored is loaded'
+as a.id 0 load 0x1000
+[ "$(cat out)" = hello ] || fail 'to standard output'
+says err 'LOAD OK: handle 0x1000'
+as a.id 1 store +0 --input small
+says err 'SEALED'
+as a.id 1 alloc-store +0 --input small
+says err 'ALREADY_BOUND'
+
+# By RDMA Read and inline; whole blocks, nothing, too much.
+as a.id 0 alloc-store +1 --input block
+as a.id 1 load +1 --output loaded
+says err 'NOT_SEALED'
+as a.id 0 load +1 --output loaded --allow-unsealed
+same loaded block
+as a.id 0 store +1 --input small --inline --seal --json
+says out '"status":"OK"'
+generation=$(sed 's/.*"generation":\([0-9]*\).*/\1/' out)
+as a.id 0 load +1 --output loaded --generation "$generation"
+same loaded small
+as a.id 1 load +1 --output loaded --generation $((generation % 65535 + 1))
+says err 'STALE_GENERATION'
+as a.id 1 load +1 --output loaded --length 99
+says err 'TOO_LARGE'
+as a.id 1 alloc-store +2 --input large
+says err 'TOO_LARGE'
+as a.id 2 alloc-store +2 --input large --inline
+says err '4097 octets, the target takes 4096'
+as a.id 0 alloc-store +2 --input block --inline --seal
+as a.id 0 load +2 --output loaded
+same loaded block
+
+# The quota is kept over processes; other identities have other handles.
+as a.id 1 alloc-store +3 --input small
+says err 'NO_SPACE'
+as a.id 0 free +2
+says out 'FREE OK: handle 0x1002'
+as a.id 1 load +2 --output loaded
+says err 'NOT_VALID'
+as a.id 0 alloc-store +3 --input small --seal
+as b.id 2 store 0x1000 --input small
+says err 'is not of this identity, which has 16 from 0x1010'
+as b.id 0 load 0x1000 --output loaded
+as b.id 1 load 0x9999 --output loaded
+says err 'INVALID_HANDLE'
+run 1 kbtp load "$at" 0x1000 --trusted-network
+says err 'no session'
+as b.id 1 load +0 --release --output loaded # then its session is there for another
+run 0 kbtp load "$at" 0x1000 --trusted-network --output loaded
+chmod 644 b.id
+as b.id 2 load +0 --output loaded
+says err 'mode 0644'
+chmod 600 b.id
+
+# RELEASE frees all.
+as a.id 0 free +3 --release
+as a.id 1 load +0 --output loaded
+says err 'NOT_VALID'
+
+metrics=$(sed -n 's/^metrics at port \([0-9]*\).*/\1/p' target.out)
+run 0 wget -q -O metrics "http://$ADDRESS:$metrics/metrics"
+grep -q '^kbtp_requests_total{opcode="LOAD",status="OK"} [1-9]' metrics || fail 'metrics of LOAD'
+grep -q '^kbtp_requests_total{opcode="ALLOC_STORE",status="NO_SPACE"} 1$' metrics ||
+    fail 'metrics of NO_SPACE'
+! grep -vE '^# (HELP|TYPE) kbtp_[a-z_]+ .+$|^kbtp_[a-z_]+(\{[a-z_]+="[^"\\]*"(,[a-z_]+="[^"\\]*")*\})? -?[0-9]+$' \
+    metrics || fail 'metrics are as Prometheus wants them'
+[ "$(grep -c '^# TYPE' metrics)" = "$(grep -c '^# HELP' metrics)" ] || fail 'each has a type'
+for _ in 1 2 3 4 5 6 7 8; do
+    run 0 wget -q -O metrics "http://$ADDRESS:$metrics/metrics"
+done
+run 1 wget -q -O none "http://$ADDRESS:$metrics/other"
+
+# Who has nothing to do sleeps: CPU time, in hundredths of a second, over one second.
+ticks() {
+    awk '{ print $14 + $15 }' "/proc/$target/stat"
+}
+before=$(ticks)
+sleep 1
+used=$(($(ticks) - before))
+echo "CPU time of an idle target in a second: $used hundredths"
+ran=idle
+[ $used -le 2 ] || fail 'an idle target sleeps'
+stop TERM
+says target.out 'kbtp_requests_total{opcode="ALLOC_STORE",status="NO_SPACE"} 1'
+cat target.out
+
+step 'two workers, IPv6'
+
+start "[$ADDRESS6]:0" --blocks 8 --block-size 64KiB --threads 2 --sessions 8 \
+    --connections 8
+octets 65536 big
+for id in 1 2 3 4 5 6; do
+    (
+        kbtp alloc-store "$at" +0 --input big --seal --identity "t$id.id" --trusted-network &&
+            kbtp load "$at" +0 --output "t$id" --identity "t$id.id" --trusted-network &&
+            cmp "t$id" big
+    ) >"t$id.log" 2>&1 &
+    eval "pid$id=$!"
+done
+for id in 1 2 3 4 5 6; do
+    ran="client $id of two workers"
+    eval "wait \$pid$id" || { status=$? && fail 'stores and loads' && cat "t$id.log"; }
+done
+stop INT
+says target.out 'kbtp_sessions_opened_total{kind="new"} 6'
+says target.out 'kbtp_stored_octets_total{by="read"} 393216'
+
+ran='one that never sleeps'
+start "$ADDRESS:0" --poll --direct-alloc --blocks 8 --block-size 4KiB --connections 4
+says target.out 'does not offer DIRECT_ALLOC: '
+as a.id 0 alloc-store +0 --input block --seal
+as a.id 0 load +0 --output loaded
+same loaded block
+stop TERM
+
+step 'retention'
+
+start "$ADDRESS:$port" --blocks 4 --block-size 4KiB --sessions 1 --retention 4s \
+    --connections 4
+as a.id 0 alloc-store +0 --input small --seal
+as a.id 0 load +0 --output loaded
+sleep 5
+as b.id 1 load +0 --output loaded
+says err NOT_VALID
+kill -9 $target
+wait $target
+run 4 kbtp load "$at" +0 --trusted-network --timeout 3s
+
+[ $failures -eq 0 ]

@@ -263,6 +263,7 @@ static void drained_and_not_told(void)
 static void flushed_and_not_polled(void)
 {
     struct rdma_event event = {.kind = RDMA_EVENT_NONE};
+    struct rdma_sge sge;
     for (int k = 0; k < 2; k++) {
         open_world(&plain[k], 20);
         CU_ASSERT_EQUAL(vw_connect_to(w, FAKE_SILENT ":7000"), 0);
@@ -277,8 +278,9 @@ static void flushed_and_not_polled(void)
         w->a.has_cq = false; /* nor does it before it is connected */
         CU_ASSERT_EQUAL(vw_connect(w), 0);
         w->a.has_cq = true;
+        struct rdma_wr wr = vw_wr(w, RDMA_SEND, &sge, 8);
         vw_steps(w, 10);
-        CU_ASSERT_EQUAL(w->a.stage, VW_CONNECTED);
+        CU_ASSERT_EQUAL(vw_do(w, &w->a, &wr), RDMA_OK);
         close_world();
     }
 }

@@ -97,7 +97,7 @@ static uint32_t left_in_threaded(void)
 
 static const struct provider threaded_provider = {"threads",          open_threaded, close_threaded,
                                                   handle_of_threaded, NULL,          NULL,
-                                                  left_in_threaded,   NULL};
+                                                  left_in_threaded,   NULL,          false};
 
 /* ---- what goes wrong ----------------------------------------------------------------------- */
 

@@ -101,38 +101,38 @@ void fake_first_message(struct fake_qp *qp)
     fake_raise(IBV_EVENT_COMM_EST, qp, NULL);
 }
 
-int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **out)
+int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
     struct fake_events *events = (struct fake_events *)channel;
     (void)pthread_mutex_lock(&fake_lock);
-    struct fake_cm_event *event = events->first;
+    struct fake_cm_event *next = events->first;
     int result = 0;
-    if (!event) {
+    if (!next) {
         result = fake_nothing(channel->fd, "rdma_get_cm_event");
     } else if (fake_call("rdma_get_cm_event", ENOMEM)) {
         result = -1;
     } else {
-        events->first = event->next;
-        event->counts->events.reported++;
-        if (event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
-            fake_of(event->event.id)->listener = NULL; /* it is the caller's now */
-        if (event->event.event == RDMA_CM_EVENT_CONNECT_RESPONSE) {
-            answered(fake_of(event->event.id));
-            event->event.event = RDMA_CM_EVENT_ESTABLISHED;
+        events->first = next->next;
+        next->counts->events.reported++;
+        if (next->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+            fake_of(next->event.id)->listener = NULL; /* it is the caller's now */
+        if (next->event.event == RDMA_CM_EVENT_CONNECT_RESPONSE) {
+            answered(fake_of(next->event.id));
+            next->event.event = RDMA_CM_EVENT_ESTABLISHED;
         }
         fake_ready(channel->fd, events->first != NULL);
-        *out = &event->event;
+        *event = &next->event;
     }
     (void)pthread_mutex_unlock(&fake_lock);
     return result;
 }
 
-int rdma_ack_cm_event(struct rdma_cm_event *it)
+int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
-    struct fake_cm_event *event = (struct fake_cm_event *)it;
+    struct fake_cm_event *taken = (struct fake_cm_event *)event;
     (void)pthread_mutex_lock(&fake_lock);
-    fake_acknowledged(&event->counts->events);
-    free(event);
+    fake_acknowledged(&taken->counts->events);
+    free(taken);
     (void)pthread_mutex_unlock(&fake_lock);
     return 0;
 }
@@ -277,12 +277,12 @@ int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
     return failed ? -1 : 0;
 }
 
-int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t octets)
+int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen)
 {
-    (void)level, (void)value, (void)octets;
+    (void)level, (void)optval, (void)optlen;
     (void)pthread_mutex_lock(&fake_lock);
     bool failed = fake_call("rdma_set_option", ENOSYS);
-    if (name == RDMA_OPTION_ID_REUSEADDR)
+    if (optname == RDMA_OPTION_ID_REUSEADDR)
         fake_of(id)->reuse = true;
     else
         failed |= fake.config.kind == FAKE_SIW;
@@ -290,10 +290,11 @@ int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, siz
     return failed ? fake_refuse(ENOSYS) : 0;
 }
 
-int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *qp_init_attr)
 {
     (void)pthread_mutex_lock(&fake_lock);
-    struct fake_qp *qp = fake_call("rdma_create_qp", ENOMEM) ? NULL : fake_make_qp(pd, init);
+    struct fake_qp *qp =
+        fake_call("rdma_create_qp", ENOMEM) ? NULL : fake_make_qp(pd, qp_init_attr);
     if (qp) {
         qp->qp.state = IBV_QPS_INIT;
         qp->id = fake_of(id);

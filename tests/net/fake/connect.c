@@ -62,21 +62,21 @@ uint16_t rdma_get_src_port(struct rdma_cm_id *id)
     return htons(fake_of(id)->port);
 }
 
-int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struct sockaddr *to,
+int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr, struct sockaddr *dst_addr,
                       int timeout_ms)
 {
     struct fake_id *it = fake_of(id);
-    (void)from, (void)timeout_ms;
+    (void)src_addr, (void)timeout_ms;
     (void)pthread_mutex_lock(&fake_lock);
     int error = fake_call("rdma_resolve_addr", ENODEV) ? ENODEV : 0;
-    bool bad = is_address(to, FAKE_BAD_ADDRESS);
+    bool bad = is_address(dst_addr, FAKE_BAD_ADDRESS);
     if (!error && bad && !id->channel)
         error = ETIMEDOUT;
     if (!error) {
-        id->route.addr.dst_storage = *(struct sockaddr_storage *)(void *)to;
+        id->route.addr.dst_storage = *(struct sockaddr_storage *)(void *)dst_addr;
         id->verbs = bad ? NULL : &fake.contexts[0];
         it->state = FAKE_RESOLVED;
-        if (!is_address(to, FAKE_NO_ADDRESS))
+        if (!is_address(dst_addr, FAKE_NO_ADDRESS))
             (void)fake_tell(it, it, bad ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED,
                             bad ? -ETIMEDOUT : 0, NULL, 0);
     }
@@ -168,13 +168,14 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
     return error ? fake_refuse(error) : 0;
 }
 
-int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t length)
+int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
 {
     struct fake_id *it = fake_of(id);
     (void)pthread_mutex_lock(&fake_lock);
     int error = fake_call("rdma_reject", EIO) ? EIO : it->state != FAKE_REQUESTED ? EINVAL : 0;
     if (!error && it->peer) {
-        struct rdma_conn_param param = {.private_data = private_data, .private_data_len = length};
+        struct rdma_conn_param param = {.private_data = private_data,
+                                        .private_data_len = private_data_len};
         struct fake_id *peer = it->peer;
         (void)fake_tell(peer, peer, RDMA_CM_EVENT_REJECTED,
                         fake.config.kind == FAKE_SIW ? -ECONNREFUSED : 28, &param, 148);

@@ -206,7 +206,7 @@ void fake_die(void)
 
 /* ---- lists of devices ------------------------------------------------------------------------------ */
 
-struct ibv_device **ibv_get_device_list(int *count)
+struct ibv_device **ibv_get_device_list(int *num_devices)
 {
     (void)pthread_mutex_lock(&fake_lock);
     struct ibv_device **list = NULL;
@@ -214,7 +214,7 @@ struct ibv_device **ibv_get_device_list(int *count)
         list = calloc(3, sizeof *list);
         for (uint32_t i = 0; list && i < fake.config.devices; i++)
             list[i] = &fake.devices[fake.config.devices - 1 - i];
-        *count = (int)fake.config.devices;
+        *num_devices = (int)fake.config.devices;
     }
     (void)pthread_mutex_unlock(&fake_lock);
     return list;
@@ -244,7 +244,7 @@ int ibv_close_device(struct ibv_context *context)
     return 0;
 }
 
-struct ibv_context **rdma_get_devices(int *count)
+struct ibv_context **rdma_get_devices(int *num_devices)
 {
     (void)pthread_mutex_lock(&fake_lock);
     struct ibv_context **list = NULL;
@@ -252,7 +252,7 @@ struct ibv_context **rdma_get_devices(int *count)
         list = calloc(3, sizeof *list);
         for (uint32_t i = 0; list && i < fake.config.devices; i++)
             list[i] = &fake.contexts[i];
-        *count = (int)fake.config.devices;
+        *num_devices = (int)fake.config.devices;
     }
     (void)pthread_mutex_unlock(&fake_lock);
     return list;
@@ -291,9 +291,10 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 }
 
 #undef ibv_query_port
-int ibv_query_port(struct ibv_context *context, uint8_t number, struct _compat_ibv_port_attr *out)
+int ibv_query_port(struct ibv_context *context, uint8_t port_num,
+                   struct _compat_ibv_port_attr *port_attr)
 {
-    struct ibv_port_attr *attr = (struct ibv_port_attr *)out;
+    struct ibv_port_attr *attr = (struct ibv_port_attr *)port_attr;
     (void)context;
     (void)pthread_mutex_lock(&fake_lock);
     int error = fake_call("ibv_query_port", EIO) ? EIO : 0;
@@ -301,25 +302,25 @@ int ibv_query_port(struct ibv_context *context, uint8_t number, struct _compat_i
     attr->max_msg_sz = fake.config.kind == FAKE_SIW ? UINT32_MAX : 8u << 20;
     attr->link_layer = IBV_LINK_LAYER_ETHERNET;
     (void)pthread_mutex_unlock(&fake_lock);
-    return number == 1 ? error : EINVAL;
+    return port_num == 1 ? error : EINVAL;
 }
 
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
-                             size_t count, uint32_t flags, size_t octets)
+                             size_t max_entries, uint32_t flags, size_t entry_size)
 {
-    (void)context, (void)flags, (void)octets;
+    (void)context, (void)flags, (void)entry_size;
     (void)pthread_mutex_lock(&fake_lock);
     bool failed = fake_call("ibv_query_gid_table", ENODATA);
     (void)pthread_mutex_unlock(&fake_lock);
     if (failed)
         return -ENODATA;
     static const uint8_t here[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1};
-    for (uint32_t i = 0; i < 2 && i < count; i++) {
+    for (uint32_t i = 0; i < 2 && i < max_entries; i++) {
         entries[i] = (struct ibv_gid_entry){
             .gid_index = i, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V1 + i, .ndev_ifindex = 1};
         memcpy(entries[i].gid.raw, here, sizeof here);
     }
-    return count < 2 ? (ssize_t)count : 2;
+    return max_entries < 2 ? (ssize_t)max_entries : 2;
 }
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)

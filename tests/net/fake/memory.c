@@ -54,14 +54,14 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
     return mr ? &mr->mr : NULL;
 }
 
-int ibv_dereg_mr(struct ibv_mr *it)
+int ibv_dereg_mr(struct ibv_mr *mr)
 {
-    struct fake_mr *mr = (struct fake_mr *)it;
+    struct fake_mr *mine = (struct fake_mr *)mr;
     (void)pthread_mutex_lock(&fake_lock);
-    int error = fake_call("ibv_dereg_mr", EBUSY) ? EBUSY : mr->windows ? EINVAL : 0;
+    int error = fake_call("ibv_dereg_mr", EBUSY) ? EBUSY : mine->windows ? EINVAL : 0;
     if (error == 0) {
-        fake.mrs[(it->rkey >> 8) - 1] = NULL;
-        free(mr);
+        fake.mrs[(mr->rkey >> 8) - 1] = NULL;
+        free(mine);
     }
     (void)pthread_mutex_unlock(&fake_lock);
     return error;

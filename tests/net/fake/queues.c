@@ -23,47 +23,47 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
     return channel ? &channel->channel : NULL;
 }
 
-int ibv_destroy_comp_channel(struct ibv_comp_channel *it)
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
     (void)pthread_mutex_lock(&fake_lock);
-    int error = it->refcnt ? EBUSY : 0;
+    int error = channel->refcnt ? EBUSY : 0;
     if (error) {
         fake_breaks("a completion channel is destroyed that is in use");
     } else {
-        (void)close(it->fd);
-        free(it);
+        (void)close(channel->fd);
+        free(channel);
         fake.channels--;
     }
     (void)pthread_mutex_unlock(&fake_lock);
     return error;
 }
 
-int ibv_get_cq_event(struct ibv_comp_channel *it, struct ibv_cq **cq, void **context)
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
-    struct fake_channel *channel = (struct fake_channel *)it;
+    struct fake_channel *events = (struct fake_channel *)channel;
     (void)pthread_mutex_lock(&fake_lock);
-    struct fake_cq *first = channel->first;
+    struct fake_cq *first = events->first;
     int result = 0;
     if (!first) {
-        result = fake_nothing(it->fd, "ibv_get_cq_event");
+        result = fake_nothing(channel->fd, "ibv_get_cq_event");
     } else if (fake_call("ibv_get_cq_event", EIO)) {
         result = -1;
     } else {
         first->completion.reported++;
         first->queued = false;
-        channel->first = first->next;
+        events->first = first->next;
         *cq = &first->cq;
-        *context = first->cq.cq_context;
-        fake_ready(it->fd, channel->first != NULL);
+        *cq_context = first->cq.cq_context;
+        fake_ready(channel->fd, events->first != NULL);
     }
     (void)pthread_mutex_unlock(&fake_lock);
     return result;
 }
 
-void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int count)
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
     (void)pthread_mutex_lock(&fake_lock);
-    for (unsigned int i = 0; i < count; i++)
+    for (unsigned int i = 0; i < nevents; i++)
         fake_acknowledged(&((struct fake_cq *)cq)->completion);
     (void)pthread_mutex_unlock(&fake_lock);
 }
@@ -132,28 +132,28 @@ static void drop_async(const void *element)
     fake_ready(fake.contexts[0].async_fd, fake.async != NULL);
 }
 
-int ibv_destroy_cq(struct ibv_cq *it)
+int ibv_destroy_cq(struct ibv_cq *cq)
 {
-    struct fake_cq *cq = (struct fake_cq *)it, **at = &fake.cqs;
+    struct fake_cq *mine = (struct fake_cq *)cq, **at = &fake.cqs;
     (void)pthread_mutex_lock(&fake_lock);
     int error = fake_call("ibv_destroy_cq", EBUSY) ? EBUSY : 0;
     for (const struct fake_qp *qp = fake.qps; qp; qp = qp->other)
-        if (qp->qp.send_cq == it || qp->qp.recv_cq == it) {
+        if (qp->qp.send_cq == cq || qp->qp.recv_cq == cq) {
             fake_breaks("a completion queue is destroyed that is in use");
             error = EBUSY;
         }
     if (error == 0) {
-        drop_async(cq);
-        forget(cq);
-        fake_wait(&cq->completion, "ibv_destroy_cq");
-        fake_wait(&cq->async, "ibv_destroy_cq");
-        while (*at != cq)
+        drop_async(mine);
+        forget(mine);
+        fake_wait(&mine->completion, "ibv_destroy_cq");
+        fake_wait(&mine->async, "ibv_destroy_cq");
+        while (*at != mine)
             at = &(*at)->other;
-        *at = cq->other;
-        if (it->channel)
-            it->channel->refcnt--;
-        free(cq->entries);
-        free(cq);
+        *at = mine->other;
+        if (cq->channel)
+            cq->channel->refcnt--;
+        free(mine->entries);
+        free(mine);
     }
     (void)pthread_mutex_unlock(&fake_lock);
     return error;
@@ -273,10 +273,10 @@ void fake_free_qp(struct fake_qp *qp)
     free(qp);
 }
 
-struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *qp_init_attr)
 {
     (void)pthread_mutex_lock(&fake_lock);
-    struct fake_qp *qp = fake_call("ibv_create_qp", ENOMEM) ? NULL : fake_make_qp(pd, init);
+    struct fake_qp *qp = fake_call("ibv_create_qp", ENOMEM) ? NULL : fake_make_qp(pd, qp_init_attr);
     (void)pthread_mutex_unlock(&fake_lock);
     return qp ? &qp->qp : NULL;
 }
@@ -305,12 +305,12 @@ void fake_to_error(struct fake_qp *qp)
     }
 }
 
-int ibv_modify_qp(struct ibv_qp *it, struct ibv_qp_attr *attr, int mask)
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
     (void)pthread_mutex_lock(&fake_lock);
     int error = fake_call("ibv_modify_qp", EINVAL) || fake.dead ? EINVAL : 0;
-    if (error == 0 && mask == IBV_QP_STATE && attr->qp_state == IBV_QPS_ERR)
-        fake_to_error((struct fake_qp *)it);
+    if (error == 0 && attr_mask == IBV_QP_STATE && attr->qp_state == IBV_QPS_ERR)
+        fake_to_error((struct fake_qp *)qp);
     else if (error == 0)
         error = EINVAL;
     (void)pthread_mutex_unlock(&fake_lock);

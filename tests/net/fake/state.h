@@ -190,14 +190,14 @@ enum ibv_wc_status fake_bind(struct fake_qp *qp, const struct fake_send *send);
 bool fake_invalidate(struct fake_qp *qp, uint32_t rkey, bool by_peer);
 /* Was a window bound to it? */
 bool fake_unbind_all(struct fake_qp *qp);
-int fake_dealloc_mw(struct ibv_mw *mw);
+int fake_dealloc_mw(struct ibv_mw *it);
 struct ibv_mw *fake_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 
 /* queues.c */
-int fake_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
-int fake_req_notify_cq(struct ibv_cq *cq, int solicited_only);
-int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
-int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int fake_poll_cq(struct ibv_cq *it, int count, struct ibv_wc *wc);
+int fake_req_notify_cq(struct ibv_cq *it, int solicited_only);
+int fake_post_send(struct ibv_qp *it, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int fake_post_recv(struct ibv_qp *it, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 void fake_complete(struct fake_qp *qp, struct ibv_wc wc, uint32_t number, bool solicited);
 struct fake_qp *fake_make_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *init);
 void fake_free_qp(struct fake_qp *qp);

@@ -231,8 +231,14 @@ static bool add_up(const struct reading *r, unsigned index, struct kbtp_grant *g
     uint64_t sessions = index < r->raw->initiators_count ? 1 : r->others;
     policy->quotas += sessions * grant->quota;
     policy->handles += sessions * grant->handle_count;
+    const struct sim_string quota = path_of(r, index, "quota");
+    if (policy->quotas > MAX_BLOCKS)
+        return sim_complain(r->text, quota.text,
+                            "the quotas up to here are %ju blocks, a pool has at most %u, lower "
+                            "them",
+                            (uintmax_t)policy->quotas, MAX_BLOCKS);
     if (r->blocks != 0 && policy->quotas > r->blocks)
-        return sim_complain(r->text, path_of(r, index, "quota").text,
+        return sim_complain(r->text, quota.text,
                             "the quotas up to here are %ju blocks and the pool has %u, lower them "
                             "or add blocks",
                             (uintmax_t)policy->quotas, r->blocks);

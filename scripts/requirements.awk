@@ -482,11 +482,26 @@ END {
         if (ids[i] in reason && is_shown(ids[i]))
             complain(reasons_file ": a reason is given for " ids[i] ", which has a test")
     print "# The draft's requirements, and what shows them\n"
-    print "Written by `scripts/requirements` from `requirements.tsv` and the comments of tests,"
-    print "scenarios and mutants; not to be edited. \"Shown by\" names a file of `tests/` and its"
-    print "tests, or a scenario, that fails when the code breaks the requirement; \"found when broken"
-    print "by\" the mutants of `tests/mutants/` that break it and are found, and tests in which the"
-    print "other side breaks it.\n"
+    print "Written by `scripts/requirements`; not to be edited. Its sources are"
+    print "`docs/requirements.tsv` (what is required), `docs/requirements-reasons.tsv` (why no test can"
+    print "show some of it), `tests/mutants/expected.tsv` (which scenarios find a mutant), and the"
+    print "comments of tests, scenarios and mutants.\n"
+    print "The level says how the draft puts a requirement:\n"
+    print "| level | is |"
+    print "|---|---|"
+    print "| MUST, MUST NOT, SHOULD, MAY | the draft has the keyword |"
+    print "| PROSE | the draft says it in plain words |"
+    print "| MUST-PROSE, MUST NOT-PROSE | plain words, but they leave no choice: treated as the keyword |"
+    print "| IMPLIED | not said, but what is said does not work otherwise |"
+    print "| INFO | the draft informs; nothing is required by itself |\n"
+    print "A row has the `id`, the `level`, the `section` of the draft (numbers are inferred from the"
+    print "order of its headings) and the `requirement` in our words. \"Shown by\" names a file of"
+    print "`tests/` and its tests, or a scenario, that fails when the code breaks the requirement; or the"
+    print "reason why none can; or it is open. \"Found when broken by\" names the mutants of"
+    print "`tests/mutants/` that break it and are found, and as wrong peers tests in which the other side"
+    print "breaks it. A path that begins with `scenarios/` counts from the top of the source tree, every"
+    print "other one from `tests/`. In the count, \"shown\" requirements have a test or scenario, \"reason"
+    print "given\" those that have only a reason.\n"
     print_counts()
     print_sections()
     print_lists()

@@ -84,12 +84,42 @@ static const char *begin_of(const struct sim_text *text)
     return text->form != NULL ? text->form->begin : "kind: ring";
 }
 
+/* The fields of the mapping that is the value of a field, or each entry of it; NULL: none is. */
+static const cyaml_schema_field_t *fields_below(const cyaml_schema_field_t *field)
+{
+    const cyaml_schema_value_t *value = &field->value;
+    if (value->type == CYAML_SEQUENCE)
+        value = value->sequence.entry;
+    return value->type == CYAML_MAPPING ? value->mapping.fields : NULL;
+}
+
+/* Where a file that is no scenario has this key: "at the top or in 'default'"; else nothing. */
+static struct sim_string places_of(const struct sim_form *form, const char *key)
+{
+    struct sim_string all = {.length = 0};
+    const cyaml_schema_field_t *field = form->schema->mapping.fields;
+    if (find_field(field, key) != NULL)
+        sim_string_add(&all, "at the top");
+    for (; field->key != NULL; field++) {
+        const cyaml_schema_field_t *below = fields_below(field);
+        if (below != NULL && find_field(below, key) != NULL)
+            sim_string_add(&all, "%sin %s'%s'", all.length > 0 ? " or " : "",
+                           field->value.type == CYAML_SEQUENCE ? "an entry of " : "", field->key);
+    }
+    return all;
+}
+
 /* Without `fields`: a scenario whose kind is not known yet. */
 static bool complain_unknown_key(const struct sim_walk *walk, const cyaml_schema_field_t *fields)
 {
     const char *key = (const char *)walk->event.data.scalar.value;
     const char *nearest = NULL;
     unsigned least = 3; /* two slips are a slip, three are another word */
+    if (walk->text->form != NULL) {
+        const struct sim_string places = places_of(walk->text->form, key);
+        if (places.length > 0)
+            return complain_here(walk, "is not a key of this place, write it %s", places.text);
+    }
     if (fields != NULL)
         find_nearest(fields, key, &nearest, &least);
     for (uint32_t i = 0; fields == NULL && i < sim_kinds_count; i++)
@@ -301,6 +331,17 @@ static bool check_value(struct sim_walk *walk, const cyaml_schema_value_t *schem
     return check_scalar(walk, schema);
 }
 
+/*
+ * Of a file that is no YAML that is what to say, rather than what its beginning seems to be: behind
+ * a bracket that is not closed everything is misread.
+ */
+static void look_for_syntax(struct sim_walk *walk)
+{
+    while (walk->parser.error == YAML_NO_ERROR && walk->event.type != YAML_STREAM_END_EVENT &&
+           sim_walk_next(walk))
+        ;
+}
+
 /* One document with one scenario. */
 static bool check_events(struct sim_walk *walk)
 {
@@ -325,6 +366,8 @@ bool sim_scenario_check(struct sim_text *text)
     if (!sim_walk_open(&walk, text))
         return false;
     bool good = check_events(&walk);
+    if (!good && text->form != NULL)
+        look_for_syntax(&walk);
     sim_walk_close(&walk);
     return good;
 }

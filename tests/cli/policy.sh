@@ -130,10 +130,31 @@ spoiled 31:3 default.sessions '31s/8/0/'
 spoiled 31:3 default.sessions '31s/8/65537/'
 spoiled 30:1 default.sessions '31d'
 spoiled 31:3 default.id '31s/^/  id: 00\n/'
+says "$err" "write it in an entry of 'initiators'"
+spoiled 5:5 'initiators[0].sessions' '5s/^/    sessions: 3\n/; 5s/- id:/  id:/; 5s/    sessions/  - sessions/'
+says "$err" "write it in 'default'"
+spoiled 4:1 quota '4s/^/quota: 3\n/'
+says "$err" "write it in an entry of 'initiators' or in 'default'"
+spoiled 5:5 'initiators[0].default' '5s/- id/- default/'
+says "$err" 'write it at the top'
 spoiled 32:3 default.quota '1s/^//' --blocks 767 # all sessions of the default count
 spoiled 13:5 'initiators[1].quota' '1s/^//' --blocks 511
+says "$err" 'the pool has 511, lower them or add blocks'
+for blocks in '' '--blocks 268435456'; do
+    # shellcheck disable=SC2086 # an option and its value, or none
+    spoiled 13:5 'initiators[1].quota' '6s/256/268435456/' $blocks # more than the largest pool
+done
+says "$err" 'a pool has at most 268435456, lower them'
+check 'no advice that cannot be followed' lacks "$err" 'add blocks'
+printf 'default: {sessions: 2, quota: 134217728, handles: 1}\n' >work/largest.yaml
+shows '.quotas == 268435456' work/largest.yaml
 spoiled 35:1 default '$adefault: {}'
 spoiled 35:1 policy '$a---\ndefault: {}'
+
+printf 'default: {sessions: 3, quotas: 1\n' >work/unclosed # and a key that is wrong
+refused "unclosed:2:1: policy: is not YAML: did not find expected ',' or '}'" work/unclosed
+sed '11s/]//' "$good" >work/bracket # readable_by: [engines, gateways
+refused 'policy: is not YAML' work/bracket
 
 { printf 'initiators:\n' && for ((n = 0; n < 31; n++)); do
     printf '  - {id: %032x, quota: 0, handles: 1, class: c%d}\n' "$n" "$n"

@@ -25,6 +25,15 @@ static uint32_t head_of(const struct kbtp_cpu *cpu, const struct kbtp_ring *ring
     return kbtp_counter_ticket(mem_load64(cpu->mem, ring->head));
 }
 
+/* Whoever took a ticket from this one on is gone: it is taken again. FetchAdd, as ever: here by a
+ * CPU, which partitions need to be atomic with the RNIC's (I-37). */
+static void put_head_at(const struct kbtp_cpu *cpu, const struct kbtp_ring *ring, uint32_t ticket)
+{
+    uint64_t head = mem_load64(cpu->mem, ring->head), good = kbtp_ring_counter(ring, ticket);
+    if (head != good)
+        mem_fetch_add64(cpu->mem, ring->head, good - head);
+}
+
 /* ---- timer ------------------------------------------------------------------------------- */
 
 static uint32_t looks_in_timeout(const struct kbtp_worker *w)
@@ -111,8 +120,10 @@ bool kbtp_tickets_begin(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     const struct kbtp_partition *partition = partition_of(w, c);
     const struct kbtp_session *session = &w->target->sessions.sessions[c->session];
     t->oldest = (uint32_t)mem_load64(cpu->mem, &session->oldest_ticket);
-    t->beyond = t->oldest;
-    t->settled = head_of(cpu, &partition->ring);
+    t->beyond = t->settled = t->oldest;
+    /* Through another connection it may have been turned since the last session ended: an STag that
+     * was told once works on all of them (net/rdma.h). */
+    put_head_at(cpu, &partition->ring, t->oldest);
     if (!wanted || arm(w, cpu, c->session) != 0)
         return true;
     if (!bind_window(w, cpu, c, t)) {
@@ -408,19 +419,10 @@ static bool recycle_oldest(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     return true;
 }
 
-/* Those who took the tickets behind it are gone: they are taken again. FetchAdd, as ever: here by
- * a CPU, which partitions need to be atomic with the RNIC's (I-37). */
-static void put_head_at(const struct kbtp_cpu *cpu, const struct kbtp_ring *ring, uint32_t ticket)
-{
-    uint64_t head = mem_load64(cpu->mem, ring->head), good = kbtp_ring_counter(ring, ticket);
-    if (head != good)
-        mem_fetch_add64(cpu->mem, ring->head, good - head);
-}
-
 /*
- * Nothing of it can take a ticket or write any more, and its requests are gone. A ticket that a
- * free was made for gets its block, and is waited for: later frees may wait for its slot. Those
- * beyond have no block coming.
+ * Its connection can take no ticket and write nothing any more, and its requests are gone. A ticket
+ * that a free was made for gets its block, and is waited for: later frees may wait for its slot.
+ * Those beyond have no block coming.
  */
 bool kbtp_tickets_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c)
 {

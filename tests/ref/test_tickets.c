@@ -320,6 +320,27 @@ static void a_head_that_was_turned_back(void)
     expect_all_can_be_bound();
 }
 
+/* Wrong peer: R-QUOTA-17. The STag of a Head works on every connection of the device: who was told
+ * it can use it when the session is over. The next one has all of its tickets. */
+static void a_head_that_was_turned_between_sessions(void)
+{
+    static const uint64_t adds[] = {UINT64_C(5) << 32, UINT64_C(1) << 63, UINT64_MAX << 32, 0x30};
+    struct kbtp_hello_ack told;
+    for (uint32_t i = 0; i < sizeof adds / sizeof *adds; i++) {
+        open_raw();
+        told = ack;
+        hang_up();
+        CU_ASSERT_EQUAL_FATAL(peer_connect(&peer, "target"), 0); /* it says no HELLO */
+        move();
+        ack = told;
+        add_to_head(adds[i], 0);
+        hang_up();
+        greet();
+        expect_free(6);
+        expect_all_can_be_bound();
+    }
+}
+
 /* ---- the Ticket Timeout ------------------------------------------------------------------ */
 
 /* R-QUOTA-06, -10 to -15, R-ST-11: a ticket is bound in time, or its block goes back when nobody
@@ -523,6 +544,7 @@ int main(void)
         {"what the STags open", what_the_stags_open},
         {"a Head that was turned", a_head_that_was_turned},
         {"a Head that was turned back", a_head_that_was_turned_back},
+        {"a Head that was turned between sessions", a_head_that_was_turned_between_sessions},
         {"a ticket is abandoned", a_ticket_is_abandoned},
         {"another ticket after the invalidation", another_ticket_after_the_invalidation},
         {"a ticket without a block", a_ticket_without_a_block},

@@ -19,7 +19,7 @@ static struct verbs_conn *free_conn(struct verbs_handle *h)
     return NULL;
 }
 
-/* ---- queue pairs --------------------------------------------------------------------------------- */
+/* ---- queue pairs ------------------------------------------------------------------------- */
 
 static bool within_device(const struct verbs_handle *h, const struct rdma_conn_config *config)
 {
@@ -106,7 +106,7 @@ static void set_timeout(const struct verbs_handle *h, struct rdma_cm_id *id)
     (void)rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, sizeof timeout);
 }
 
-/* ---- listening ----------------------------------------------------------------------------------- */
+/* ---- listening --------------------------------------------------------------------------- */
 
 static int start_listening(struct verbs_handle *h, const char *address)
 {
@@ -314,7 +314,7 @@ int verbs_reject(struct rdma *r, uint32_t conn, const void *private_data, uint32
     return error;
 }
 
-/* ---- connecting ---------------------------------------------------------------------------------- */
+/* ---- connecting -------------------------------------------------------------------------- */
 
 /* Receives can be posted when there is a queue pair, and for that the route must be known. */
 static int keep_receives(struct verbs_conn *c, const struct rdma_wr *receives, uint32_t count)
@@ -397,7 +397,7 @@ static int go_on(struct verbs_conn *c)
     return 0;
 }
 
-/* ---- what librdmacm says ---------------------------------------------------------------------------- */
+/* ---- what librdmacm says ----------------------------------------------------------------- */
 
 /* A status of an event is an errno with either sign, or a reason of InfiniBand. */
 static int refused(struct verbs_conn *c, const struct rdma_cm_event *event)

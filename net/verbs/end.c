@@ -80,7 +80,7 @@ int verbs_disconnect(struct rdma *r, uint32_t conn)
     return 0;
 }
 
-/* ---- what was posted --------------------------------------------------------------------------- */
+/* ---- what was posted --------------------------------------------------------------------- */
 
 /* The queue pair goes: from here on nothing of the connection touches memory. What the completion
  * queue still holds is taken first, or not at all. */
@@ -157,7 +157,7 @@ void verbs_end_broken(struct verbs_handle *h)
     }
 }
 
-/* ---- freeing ------------------------------------------------------------------------------------ */
+/* ---- freeing ----------------------------------------------------------------------------- */
 
 void verbs_conn_free(struct verbs_conn *c)
 {

@@ -30,7 +30,7 @@ void verbs_tell(struct verbs_conn *c, enum rdma_event_kind kind, int error)
     h->events_count++;
 }
 
-/* ---- timers -------------------------------------------------------------------------------------- */
+/* ---- timers ------------------------------------------------------------------------------ */
 
 bool verbs_has_deadline(const struct verbs_conn *c)
 {
@@ -96,7 +96,7 @@ static void clock_rang(struct verbs_handle *h)
     verbs_set_clock(h);
 }
 
-/* ---- asynchronous events --------------------------------------------------------------------------- */
+/* ---- asynchronous events ----------------------------------------------------------------- */
 
 static void wake(struct verbs_handle *h)
 {
@@ -160,7 +160,7 @@ static void take_failures(struct verbs_handle *h)
     verbs_end_broken(h);
 }
 
-/* ---- looking and waiting ------------------------------------------------------------------------------ */
+/* ---- looking and waiting ----------------------------------------------------------------- */
 
 static void take_completion_events(struct verbs_handle *h)
 {

@@ -213,7 +213,7 @@ void verbs_window_posted(struct verbs_conn *c, const struct rdma_wr *wr)
 }
 
 /*
- * A window that is still bound when its queue pair goes holds up drivers, and its region. Freeing it
+ * A window that is still bound when its queue pair goes holds up drivers and its region. Freeing it
  * revokes it; it is made anew when it is bound again.
  */
 void verbs_windows_end(struct verbs_conn *c)

@@ -235,8 +235,8 @@ static const char *prepare(struct verbs_handle *h)
         return "eventfd";
     if (set_nonblocking(h->channel->fd) != 0 || set_nonblocking(h->completions->fd) != 0)
         return "fcntl";
-    /* Whoever waits is woken by what concerns the device; one of them takes it. Requests are watched
-     * for by those who listen. */
+    /* Whoever waits is woken by what concerns the device; one of them takes it. Requests are
+     * watched for by those who listen. */
     if (watch(h, h->channel->fd, EPOLLIN) != 0 || watch(h, h->completions->fd, EPOLLIN) != 0 ||
         watch(h, h->timer_fd, EPOLLIN) != 0 || watch(h, h->wake_fd, EPOLLIN) != 0 ||
         watch(h, h->device->context->async_fd, EPOLLIN) != 0)

@@ -324,7 +324,7 @@ int verbs_post_recv(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, ui
     return 0;
 }
 
-/* ---- polling ----------------------------------------------------------------------------------- */
+/* ---- polling ----------------------------------------------------------------------------- */
 
 static enum rdma_status status_of(enum ibv_wc_status status)
 {

@@ -30,7 +30,7 @@ static void close_world(void)
     CU_ASSERT_EQUAL(fake_close(), 0);
 }
 
-/* ---- devices ------------------------------------------------------------------------------------- */
+/* ---- devices ----------------------------------------------------------------------------- */
 
 static void expect_refused(const struct rdma_verbs_config *config, int error, const char *says)
 {
@@ -117,7 +117,7 @@ static void devices_are_described(void)
     }
 }
 
-/* ---- work requests --------------------------------------------------------------------------------- */
+/* ---- work requests ----------------------------------------------------------------------- */
 
 static void data_moves(void)
 {
@@ -300,7 +300,7 @@ static void too_much_is_refused(void)
     close_world();
 }
 
-/* ---- waiting --------------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------- */
 
 static uint64_t looks(struct rdma *r)
 {

@@ -26,7 +26,7 @@ static void close_world(void)
     CU_ASSERT_EQUAL(fake_close(), 0);
 }
 
-/* ---- beginning -------------------------------------------------------------------------------- */
+/* ---- beginning --------------------------------------------------------------------------- */
 
 /* Each in its own words, and never later than the time that was given. */
 static void peers_that_do_not_answer(void)
@@ -137,7 +137,7 @@ static void requests_whose_peer_went(void)
         }
 }
 
-/* An accept that fails leaves the request, which may be accepted again; nothing of it comes back. */
+/* An accept that fails leaves the request, to be accepted again; nothing of it comes back. */
 static void accepted_twice(void)
 {
     static const char *const calls[] = {"rdma_create_qp", "ibv_post_recv", "rdma_accept"};
@@ -205,7 +205,7 @@ static void never_established(void)
     close_world();
 }
 
-/* ---- ending ------------------------------------------------------------------------------------- */
+/* ---- ending ------------------------------------------------------------------------------ */
 
 /* Work that was posted and not done, at both ends, and both ways. */
 static void what_is_posted_is_flushed(void)
@@ -389,7 +389,7 @@ static void the_device_dies(void)
         }
 }
 
-/* ---- handles ------------------------------------------------------------------------------------- */
+/* ---- handles ----------------------------------------------------------------------------- */
 
 /* Each handle that listens gets its share, and nothing else wakes for it. */
 static void requests_are_shared(void)
@@ -432,7 +432,7 @@ static void requests_are_shared(void)
     CU_ASSERT_EQUAL(fake_close(), 0);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------- */
 
 #define LIVES 200u
 

@@ -8,7 +8,7 @@
 
 #define PATIENCE 3000u
 
-/* ---- what fails says so ------------------------------------------------------------------------ */
+/* ---- what fails says so ------------------------------------------------------------------ */
 
 int vw_returned(struct vw *w, int result, const char *words)
 {
@@ -35,7 +35,7 @@ static int from(struct vw *w, const struct vw_side *side, int result)
     return vw_returned(w, result, rdma_verbs_failure(side->rdma));
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------- */
 
 static int open_side(struct vw *w, struct vw_side *side, const char *name)
 {
@@ -78,7 +78,7 @@ int vw_open(struct vw *w, uint32_t connect_ms)
     return error;
 }
 
-/* ---- connecting -------------------------------------------------------------------------------- */
+/* ---- connecting -------------------------------------------------------------------------- */
 
 static struct rdma_conn_config config_of(const struct vw *w, const struct vw_side *side)
 {
@@ -151,7 +151,7 @@ static void take_request(struct vw *w)
     }
 }
 
-/* ---- looking ----------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------------- */
 
 static void happened(struct vw *w, struct vw_side *side, const struct rdma_event *event)
 {
@@ -272,7 +272,7 @@ int vw_connect(struct vw *w)
     return error ? error : w->a.stage == VW_CONNECTED && w->b.stage == VW_CONNECTED ? 0 : -EIO;
 }
 
-/* ---- traffic ----------------------------------------------------------------------------------- */
+/* ---- traffic ----------------------------------------------------------------------------- */
 
 int vw_send(struct vw *w, struct vw_side *side, struct rdma_wr *wrs, uint32_t count)
 {
@@ -313,7 +313,7 @@ int vw_do(struct vw *w, struct vw_side *side, struct rdma_wr *wr)
     return side->last.wr_id == id ? (int)side->last.status : RDMA_FLUSHED;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------------- */
 
 static bool is_over(const struct vw_side *side)
 {

@@ -12,7 +12,7 @@ static struct fake_events *channel_of(const struct fake_id *it)
     return (struct fake_events *)it->id.channel;
 }
 
-/* ---- events ------------------------------------------------------------------------------------ */
+/* ---- events ------------------------------------------------------------------------------ */
 
 static void append(struct fake_events *channel, struct fake_cm_event *event)
 {
@@ -162,7 +162,7 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
     (void)pthread_mutex_unlock(&fake_lock);
 }
 
-/* ---- ids ------------------------------------------------------------------------------------------ */
+/* ---- ids --------------------------------------------------------------------------------- */
 
 struct fake_id *fake_make_id(struct rdma_event_channel *channel, void *context)
 {

@@ -4,7 +4,7 @@
 
 #include <arpa/inet.h>
 
-/* ---- addresses -------------------------------------------------------------------------------------- */
+/* ---- addresses --------------------------------------------------------------------------- */
 
 static bool is_address(const struct sockaddr *address, const char *name)
 {
@@ -100,7 +100,7 @@ int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
     return error ? fake_refuse(error) : 0;
 }
 
-/* ---- connections -------------------------------------------------------------------------------------- */
+/* ---- connections ------------------------------------------------------------------------- */
 
 /* As the other end sees them. */
 static struct rdma_conn_param turned(const struct rdma_conn_param *param)

@@ -14,7 +14,7 @@ struct fake fake;
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t acknowledged = PTHREAD_COND_INITIALIZER;
 
-/* ---- calls ------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------- */
 
 bool fake_call(const char *name, int error)
 {
@@ -74,7 +74,7 @@ int fake_nothing(int fd, const char *call)
     return -1;
 }
 
-/* ---- for tests ----------------------------------------------------------------------------------- */
+/* ---- for tests --------------------------------------------------------------------------- */
 
 void fake_open(const struct fake_config *config)
 {
@@ -204,7 +204,7 @@ void fake_die(void)
     (void)pthread_mutex_unlock(&fake_lock);
 }
 
-/* ---- lists of devices ------------------------------------------------------------------------------ */
+/* ---- lists of devices -------------------------------------------------------------------- */
 
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
@@ -263,7 +263,7 @@ void rdma_free_devices(struct ibv_context **list)
     free((void *)list);
 }
 
-/* ---- what they are ---------------------------------------------------------------------------------- */
+/* ---- what they are ----------------------------------------------------------------------- */
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
@@ -352,7 +352,7 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
     return 0;
 }
 
-/* ---- events of the device ------------------------------------------------------------------------------ */
+/* ---- events of the device ---------------------------------------------------------------- */
 
 void fake_raise(enum ibv_event_type type, struct fake_qp *qp, struct fake_cq *cq)
 {

@@ -9,7 +9,7 @@ static bool is_iwarp(void)
     return fake.config.kind == FAKE_SIW;
 }
 
-/* ---- octets -------------------------------------------------------------------------------------- */
+/* ---- octets ------------------------------------------------------------------------------ */
 
 /* Octets of a list of SGEs, in pieces. */
 struct cursor {
@@ -70,7 +70,7 @@ static bool receive_ok(const struct fake_recv *recv)
     return true;
 }
 
-/* ---- one of each ----------------------------------------------------------------------------------- */
+/* ---- one of each ------------------------------------------------------------------------- */
 
 /* The peer's queue pair ends because of what came. */
 static void peer_fails(struct fake_qp *peer, enum ibv_event_type why)
@@ -199,7 +199,7 @@ static enum ibv_wc_status execute(struct fake_qp *qp, const struct fake_send *se
     }
 }
 
-/* ---- the queue --------------------------------------------------------------------------------------- */
+/* ---- the queue --------------------------------------------------------------------------- */
 
 static bool is_remote(enum ibv_wc_status status)
 {

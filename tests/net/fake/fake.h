@@ -7,7 +7,7 @@
  * It is as real devices are where they are inconvenient: descriptors block unless they were told
  * not to (then it ends the process instead of hanging), what is destroyed waits for events that are
  * not acknowledged, completions outlive their queue pair, error completions hold garbage, a send
- * queue is full until completions are polled. Rules of rdma-core that the caller breaks are counted.
+ * queue is full until completions are polled. Rules of rdma-core that callers break are counted.
  *
  * Addresses, all of them with any port: FAKE_HERE is the device's own. The others are peers that
  * do not answer in some way.

@@ -168,7 +168,7 @@ bool fake_invalidate(struct fake_qp *qp, uint32_t rkey, bool by_peer)
         unbind(mw);
         return true;
     }
-    /* iWARP has no windows here: its peers invalidate regions (rights for them taken for granted). */
+    /* iWARP has no windows here: its peers invalidate regions (their rights taken for granted). */
     struct fake_mr *mr = mr_of(rkey);
     const unsigned remote =
         IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;

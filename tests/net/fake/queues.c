@@ -92,7 +92,7 @@ static void forget(struct fake_cq *cq)
         fake_ready(channel->channel.fd, channel->first != NULL);
 }
 
-/* ---- completion queues ------------------------------------------------------------------------- */
+/* ---- completion queues ------------------------------------------------------------------- */
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
                              struct ibv_comp_channel *channel, int comp_vector)
@@ -227,7 +227,7 @@ int fake_req_notify_cq(struct ibv_cq *it, int solicited_only)
     return error;
 }
 
-/* ---- queue pairs ------------------------------------------------------------------------------- */
+/* ---- queue pairs ------------------------------------------------------------------------- */
 
 struct fake_qp *fake_make_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
 {
@@ -317,7 +317,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
     return error;
 }
 
-/* ---- posting ----------------------------------------------------------------------------------- */
+/* ---- posting ----------------------------------------------------------------------------- */
 
 static int post_one(struct fake_qp *qp, const struct ibv_send_wr *wr)
 {

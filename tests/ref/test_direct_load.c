@@ -91,6 +91,39 @@ static void who_gets_it(void)
         }
 }
 
+/*
+ * N-01: where regions can be invalidated remotely, who knows an STag takes Direct Load from all, by
+ * one Send, over a connection that has said no HELLO. What is loaded by the target goes on.
+ */
+static void one_can_end_it_for_all(void)
+{
+    struct pair_config config = with_direct_load();
+    struct peer peer;
+    if (!can(RDMA_CAP_SEND_INV | RDMA_CAP_INV_REGION))
+        return;
+    open_connected(&config);
+    fill(0, 0x3c);
+    expect_status(run(0, KBTP_OP_ALLOC_STORE, 0, 40, KBTP_FLAG_SEAL), KBTP_STATUS_OK);
+    uint64_t handle = said(0)->handle_base;
+    struct kbtp_direct_load load = load_of(0, handle, 40);
+    CU_ASSERT_EQUAL(direct_load(0, &load).status, KBTP_STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(peer_open(&peer, another_handle()), 0);
+    CU_ASSERT_EQUAL_FATAL(peer_connect(&peer, "target"), 0);
+    struct rdma_wr how = {.op = RDMA_SEND_INV, .imm_stag = said(1)->table.stag};
+    for (uint32_t n = 0; n < 200; n++) {
+        pair_poll(&pair);
+        peer_poll(&peer);
+        if (n == 50)
+            CU_ASSERT_EQUAL(peer_send_as(&peer, &how, "x", 1), 0);
+    }
+    struct kbtp_outcome lost = direct_load(0, &load);
+    CU_ASSERT_EQUAL(lost.error, -ECONNRESET);
+    CU_ASSERT_EQUAL_FATAL(pair_connect(&pair, 0), 0);
+    expect_status(run(0, KBTP_OP_LOAD, 0, 40, 0), KBTP_STATUS_OK);
+    peer_close(&peer);
+    close_pair();
+}
+
 /* Without RDMA_CAP_BASE_TO two regions of the same memory need not have the same offsets: then a
  * Block Offset would be no Tagged Offset, and the feature is not there. */
 static void not_where_offsets_differ(void)
@@ -437,6 +470,7 @@ int main(void)
         {"undefined entry flags", undefined_entry_flags},
         {"nobody writes through it", nobody_writes_through_it},
         {"nobody reads in default mode", nobody_reads_in_default_mode},
+        {"one can end it for all", one_can_end_it_for_all},
     };
     /* Only the loop gives its regions other offsets than were asked for, and holds READs back. */
     static const struct test of_loop[] = {

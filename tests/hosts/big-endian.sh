@@ -8,31 +8,35 @@ for tool in "$cross" "$emulator"; do
     command -v "$tool" >/dev/null || { echo "no $tool here (scripts/packages, group hosts)"; exit 77; }
 done
 mkdir -p include objects
-ln -sf /usr/include/xxhash.h include/ # headers alone are the same for every machine
+# headers alone are the same for every machine
+ln -sfn /usr/include/xxhash.h /usr/include/infiniband /usr/include/rdma include/
 tests="wire wire_refused table pins ring ring_atomics target infiniband records single_use direct_load
     status session malformed initiator"
 
 # The simulator without scenarios, traces and charts, whose libraries are not there for that machine.
-for file in "$SOURCE"/net/*.c "$SOURCE"/ref/*.c "$SOURCE"/sim/*.c; do
+for file in "$SOURCE"/net/*.c "$SOURCE"/net/verbs/*.c "$SOURCE"/ref/*.c "$SOURCE"/sim/*.c; do
     case $file in */scenario*.c | */trace.c | */*chart*.c | */kind.c | */replay.c | */shrink.c) ;;
     *) echo "$file" ;;
     esac
 done >library
 for name in wire_vectors fixture pair peer ends; do echo "$SOURCE/tests/ref/$name.c"; done >support
-for name in loop loop_send loop_windows provider; do echo "$SOURCE/tests/net/$name.c"; done >>support
+for name in loop loop_send loop_windows provider provider_verbs verbs_inside; do
+    echo "$SOURCE/tests/net/$name.c"
+done >>support
+printf '%s\n' "$SOURCE"/tests/net/fake/*.c >>support
 for name in $tests; do echo "$SOURCE/tests/ref/test_$name.c"; done >programs
 
 launcher=$(command -v ccache || true)
 # shellcheck disable=SC2016 # the inner shell expands
 cat library support programs | xargs -P2 -I{} sh -c '
-    $4 "$1" -std=gnu11 -O1 -Wall -Werror -I "$2/tests/hosts" -I "$2" -I include -c "$3" \
-        -o "objects/$(basename "$3" .c).o"' sh "$cross" "$SOURCE" {} "$launcher"
+    $4 "$1" -std=gnu11 -O1 -Wall -Werror -D_GNU_SOURCE -I "$2/tests/hosts" -I "$2" -I include -c "$3" \
+        -o "objects/$(echo "${3#"$2"/}" | tr / _).o"' sh "$cross" "$SOURCE" {} "$launcher"
 rm -f library.a
-sed 's|.*/||; s|\.c$|.o|; s|^|objects/|' library support | xargs s390x-linux-gnu-ar rc library.a
+sed "s|^$SOURCE/||; s|/|_|g; s|^|objects/|; s|\$|.o|" library support | xargs s390x-linux-gnu-ar rc library.a
 
 failures=0
 for name in $tests; do
-    "$cross" -static -o "$name" "objects/test_$name.o" library.a
+    "$cross" -static -o "$name" "objects/tests_ref_test_$name.c.o" library.a
     "$emulator" "./$name" || { echo "FAILED: $name"; failures=$((failures + 1)); }
 done
 [ "$failures" -eq 0 ]

@@ -194,7 +194,9 @@ bool sim_protocol_header(const struct sim_world *w, const struct sim_message *me
 
 /* Told to checkers (value: the tag of the request; see struct sim_told). */
 enum sim_protocol_event {
-    PROTOCOL_OUTCOME = 1,  /* an initiator is told the outcome of a request */
+    /* an initiator is told the outcome of a request. Behind those of rings: some checkers are told
+     * both */
+    PROTOCOL_OUTCOME = RING_EVENTS_END,
     PROTOCOL_COMPLETED,    /* a worker sends the completion of one */
     PROTOCOL_SESSION_ENDS, /* value: whose, the initiator with a grant of its own */
 };

@@ -22,6 +22,7 @@ enum sim_ring_event {
     RING_NOW_BOUND,      /* block index: its allocation completed */
     RING_FREE_REFUSED,   /* block index */
     RING_FREE_COMPLETED, /* table entry, 0 without a table */
+    RING_EVENTS_END,
 };
 
 enum sim_ring_reach {

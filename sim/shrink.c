@@ -214,7 +214,10 @@ int sim_shrink(struct sim_world *w, const char *property, struct sim_step *steps
     w->count_reached = false;
     if (well) {
         memcpy(shrink.best, steps, *count * sizeof *steps);
-        while (!stopped(&shrink) && (remove_steps(&shrink) || join_runs(&shrink)))
+        memcpy(shrink.wanted, steps, *count * sizeof *steps);
+        /* Some properties are those of a search: no steps show that they fail. */
+        bool shown = try_wanted(&shrink, *count, true);
+        while (shown && !stopped(&shrink) && (remove_steps(&shrink) || join_runs(&shrink)))
             ;
         well = !w->arena.failed;
     }

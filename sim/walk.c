@@ -3,7 +3,8 @@
  * Walks from the initial state to a quiescent one. SIM_RANDOM picks every enabled step alike.
  * SIM_PCT gives every agent, and every agent's store buffer, a random priority and lets the highest
  * go on; at d - 1 random moments the running one falls to the bottom (Burckhardt et al., ASPLOS
- * 2010). An agent that looks and finds nothing new yields.
+ * 2010). An agent that looks and finds nothing new yields; and so does, some time, one that always
+ * finds something, as its timers expire again and again or what it asks leaves a trace.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +15,10 @@
 #include "sim/visited.h"
 
 #define MAX_WALK_STEPS 10000000u /* a longer walk does not end by itself */
+#define TOLD_STEPS 2000u         /* so many of its steps are kept then */
 #define MAX_CHANGES 32u
 #define MAX_FRUITLESS 16u           /* steps on end without effect, then others go on */
+#define MAX_UNYIELDING 2000u        /* steps without yielding, then others go on */
 #define ACTORS (2 * SIM_MAX_AGENTS) /* an agent's polls and its store buffer */
 
 struct walk {
@@ -27,6 +30,7 @@ struct walk {
     uint32_t changes[MAX_CHANGES];
     uint32_t changes_count;
     uint32_t fruitless[ACTORS]; /* steps on end that changed nothing */
+    uint32_t made[ACTORS];      /* steps since it fell last */
 };
 
 static uint32_t actor_of(const struct sim_step *step)
@@ -37,6 +41,7 @@ static uint32_t actor_of(const struct sim_step *step)
 static void fall(struct walk *walk, uint32_t actor)
 {
     walk->priority[actor] = walk->lowest--;
+    walk->made[actor] = 0;
 }
 
 static void walk_begin(struct walk *walk, const struct sim_explore *options, uint64_t run,
@@ -46,6 +51,7 @@ static void walk_begin(struct walk *walk, const struct sim_explore *options, uin
     walk->chance = sim_mix64(options->seed) ^ sim_mix64(run + 1);
     walk->lowest = UINT64_C(1) << 32;
     memset(walk->fruitless, 0, sizeof walk->fruitless);
+    memset(walk->made, 0, sizeof walk->made);
     for (uint32_t i = 0; i < ACTORS; i++)
         walk->priority[i] = walk->lowest + 1 + (sim_random64(&walk->chance) >> 1);
     walk->changes_count = options->pct_depth > 0 ? options->pct_depth - 1 : 0;
@@ -83,6 +89,8 @@ static void pct_after(struct walk *walk, const struct sim_world *w, const struct
     if (looked_in_vain || *fruitless == MAX_FRUITLESS) {
         fall(walk, actor_of(step));
         *fruitless = 0;
+    } else if (++walk->made[actor_of(step)] >= MAX_UNYIELDING) {
+        fall(walk, actor_of(step));
     }
 }
 
@@ -156,6 +164,8 @@ static bool walk_once(struct sim_search *search, struct walk *walk)
         sim_violate(w, "comes-to-rest", "a walk of %u steps did not end", MAX_WALK_STEPS);
     if (walk->count > search->report->depth_max)
         search->report->depth_max = walk->count;
+    if (walk->count == MAX_WALK_STEPS)
+        walk->count = TOLD_STEPS;
     if (w->violation.property)
         sim_search_violation(search);
     return !w->violation.property;

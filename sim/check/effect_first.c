@@ -33,12 +33,24 @@ static void check_bound(struct sim_world *w, uint32_t agent, const struct sim_to
         complain(w, agent, told, "the entry is sealed as it was asked");
 }
 
+/* The completion may wait in the send queue until a later request of the same connection has
+ * changed the entry: that one's effect is seen then. */
+static bool is_overtaken(const struct sim_world *w, const struct sim_told *told)
+{
+    const struct sim_wire_ghost *ghost = sim_protocol_of(w)->wire[told->initiator];
+    for (uint32_t i = told->place + 1; i < ghost->open_count; i++)
+        if (ghost->open[i].delivered && ghost->open[i].entry == told->open->entry &&
+            ghost->open[i].opcode != KBTP_OP_LOAD)
+            return true;
+    return false;
+}
+
 /* When the completion leaves, everybody can see what was done. */
 static void event(struct sim_world *w, uint32_t agent, uint32_t event, uint64_t tag)
 {
     const struct sim_told *told = sim_protocol_told(w);
     if (event != PROTOCOL_COMPLETED || !told->open || told->header->status != KBTP_STATUS_OK ||
-        told->open->entry == SIM_NO_ENTRY)
+        told->open->entry == SIM_NO_ENTRY || is_overtaken(w, told))
         return;
     const struct sim_request *request = sim_protocol_request(w, (uint32_t)tag);
     const char *entry = sim_ring_of(w)->table + 16u * told->open->entry;

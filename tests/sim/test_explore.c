@@ -279,6 +279,58 @@ static void test_many_steps(void)
     CU_ASSERT_EQUAL(search(crowd, standard, some).result, SIM_INCOMPLETE);
 }
 
+/* ---- nothing is wrong in these ----------------------------------------------------------- */
+
+#define SMALL "kind: protocol\nslots: 2\nblock_size: 8\n"
+
+/* More requests than a block has octets: what is told of a request is no Block Offset. */
+static void test_many_requests(void)
+{
+    static const char many[] =
+        SMALL "blocks: 2\nhandles: 2\nworkers: [{name: W0}]\ninitiators:\n"
+              "- {name: X, workers: [W0], quota: 2, program: [\n"
+              "  {op: alloc_store, handle: 0, inline: true},\n"
+              "  {op: alloc_store, handle: 1, inline: true}, {op: load, handle: outside},\n"
+              "  {op: load, handle: outside}, {op: load, handle: outside},\n"
+              "  {op: load, handle: outside}, {op: load, handle: outside},\n"
+              "  {op: load, handle: outside}]}\n";
+    CU_ASSERT_EQUAL(search(many, standard, exhaustive).result, SIM_OK);
+}
+
+/* X gives up a ticket, and an ALLOC_STORE waits for its slot until it times out; usage counts that
+ * one's ticket. Meanwhile completions wait behind the invalidation, and a FREE overtakes that of
+ * the ALLOC_STORE before it. */
+static void test_waits_for_timeout(void)
+{
+    static const char waits[] =
+        SMALL "blocks: 2\nhandles: 3\ncredits: 3\nworkers: [{name: W0}]\ninitiators:\n"
+              "- {name: X, workers: [W0], quota: 2, depth: 3, program: [\n"
+              "  {op: alloc_store, handle: 0, direct: true},\n"
+              "  {op: alloc_store, handle: 1, inline: true, seal: true},\n"
+              "  {op: free, handle: 1}, {op: alloc_store, handle: 2, inline: true}]}\n"
+              "ticket_timeout: true\nmust_reach: [wait, ticket-abandoned]\n";
+    struct sim_explore walks = {.mode = SIM_RANDOM, .seed = 1, .runs = 1000 / STRIDE};
+    CU_ASSERT_EQUAL(search(waits, standard, walks).result, SIM_OK);
+    walks = (struct sim_explore){.mode = SIM_PCT, .seed = 7, .runs = 1000 / STRIDE, .pct_depth = 5};
+    CU_ASSERT_EQUAL(search(waits, standard, walks).result, SIM_OK);
+}
+
+/* W1 asks again and again, which is seen in memory, whether a session has ended yet; W0, which is
+ * to end it, has its turn all the same. */
+static void test_walks_are_fair(void)
+{
+    static const char asks[] =
+        SMALL "blocks: 1\nhandles: 1\nworkers: [{name: W0}, {name: W1}]\ninitiators:\n"
+              "- {name: X, workers: [W0], quota: 1, program: [{op: goodbye}]}\n"
+              "- {name: Y, same_id: X, workers: [W1], quota: 0, program: [{op: goodbye}]}\n"
+              "- {name: Z, follows: X, workers: [W1], quota: 0, program: [{op: goodbye}]}\n"
+              "retention_ends: true\n";
+    struct sim_explore walks = {.mode = SIM_PCT, .seed = 1, .runs = 3000 / STRIDE, .pct_depth = 3};
+    struct sim_report report = search(asks, standard, walks);
+    CU_ASSERT_EQUAL(report.result, SIM_OK);
+    CU_ASSERT(report.depth_max < 10000);
+}
+
 static void test_repeats(void)
 {
     struct sim_report first = search(two_laps, standard, exhaustive);
@@ -304,6 +356,9 @@ int main(void)
         {"walks", test_walks},
         {"walks find a violation", test_walks_find},
         {"many steps at once", test_many_steps},
+        {"many requests", test_many_requests},
+        {"what waits for a timeout", test_waits_for_timeout},
+        {"walks are fair", test_walks_are_fair},
         {"equal runs, equal digests", test_repeats},
     };
     return run_tests("explore", tests, sizeof tests / sizeof *tests);

@@ -82,21 +82,16 @@ static int make_queue_pair(struct verbs_conn *c)
     return 0;
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 static struct rdma_conn_param parameters(const struct verbs_conn *c, const void *private_data,
                                          uint32_t private_length)
 {
-    return (struct rdma_conn_param){.private_data = private_length ? private_data : NULL,
-                                    .private_data_len = (uint8_t)private_length,
-                                    .responder_resources =
-                                        (uint8_t)smaller(c->config.reads_in, 255),
-                                    .initiator_depth = (uint8_t)smaller(c->config.reads_out, 255),
-                                    .retry_count = RETRIES,
-                                    .rnr_retry_count = RNR_RETRIES};
+    return (struct rdma_conn_param){
+        .private_data = private_length ? private_data : NULL,
+        .private_data_len = (uint8_t)private_length,
+        .responder_resources = (uint8_t)verbs_smaller(c->config.reads_in, 255),
+        .initiator_depth = (uint8_t)verbs_smaller(c->config.reads_out, 255),
+        .retry_count = RETRIES,
+        .rnr_retry_count = RNR_RETRIES};
 }
 
 /* How soon a peer is missed: of InfiniBand; others refuse the option. */
@@ -195,7 +190,7 @@ static bool leave_to_others(struct verbs_handle *h)
     (void)pthread_mutex_lock(&h->device->lock);
     for (const struct verbs_handle *other = h->device->handles; other; other = other->next)
         if (atomic_load(&other->listening))
-            least = smaller(least, atomic_load(&other->used));
+            least = verbs_smaller(least, atomic_load(&other->used));
     (void)pthread_mutex_unlock(&h->device->lock);
     uint64_t now = verbs_now_ns();
     if (least >= used)
@@ -208,7 +203,7 @@ static bool leave_to_others(struct verbs_handle *h)
 static void keep_private(struct verbs_conn *c, const struct rdma_conn_param *param)
 {
     c->event_private_length =
-        param->private_data ? smaller(param->private_data_len, RDMA_MAX_PRIVATE) : 0;
+        param->private_data ? verbs_smaller(param->private_data_len, RDMA_MAX_PRIVATE) : 0;
     if (c->event_private_length)
         memcpy(c->event_private, param->private_data, c->event_private_length);
 }
@@ -263,9 +258,9 @@ static int answer(struct verbs_conn *c, const struct rdma_wr *receives, uint32_t
         return error;
     struct rdma_conn_param param = parameters(c, private_data, private_length);
     if (c->reads_in)
-        param.responder_resources = (uint8_t)smaller(param.responder_resources, c->reads_in);
+        param.responder_resources = (uint8_t)verbs_smaller(param.responder_resources, c->reads_in);
     if (c->reads_out)
-        param.initiator_depth = (uint8_t)smaller(param.initiator_depth, c->reads_out);
+        param.initiator_depth = (uint8_t)verbs_smaller(param.initiator_depth, c->reads_out);
     return rdma_accept(c->id, &param) ? verbs_failed(h, "rdma_accept", verbs_error(-1)) : 0;
 }
 
@@ -274,7 +269,7 @@ int verbs_accept(struct rdma *r, uint32_t conn, const struct rdma_conn_config *c
                  uint32_t private_length)
 {
     struct verbs_handle *h = verbs_of(r);
-    struct verbs_conn *c = conn < h->device->config.connections ? &h->conns[conn] : NULL;
+    struct verbs_conn *c = verbs_conn_of(h, conn);
     if (!c || c->state != VERBS_REQUESTED || private_length > RDMA_MAX_PRIVATE ||
         !within_device(h, config))
         return -EINVAL;
@@ -305,7 +300,7 @@ int verbs_accept(struct rdma *r, uint32_t conn, const struct rdma_conn_config *c
 int verbs_reject(struct rdma *r, uint32_t conn, const void *private_data, uint32_t private_length)
 {
     struct verbs_handle *h = verbs_of(r);
-    struct verbs_conn *c = conn < h->device->config.connections ? &h->conns[conn] : NULL;
+    struct verbs_conn *c = verbs_conn_of(h, conn);
     if (!c || c->state != VERBS_REQUESTED || private_length > RDMA_MAX_PRIVATE)
         return -EINVAL;
     int result = rdma_reject(c->id, private_data, (uint8_t)private_length);

@@ -17,9 +17,11 @@ static const struct {
     uint32_t vendor;
     enum ibv_transport_type transport;
     const char *driver;
+    unsigned invalidated_flag;
 } software[] = {
-    {0x626d74, IBV_TRANSPORT_IWARP, "siw"},
-    {0xffffff, IBV_TRANSPORT_IB, "rxe"},
+    {0x626d74, IBV_TRANSPORT_IWARP, "siw", IBV_WC_WITH_INV},
+    /* rxe has the flags of completions as the kernel numbers them */
+    {0xffffff, IBV_TRANSPORT_IB, "rxe", 1u << 2},
 };
 
 /* A device of a bus has a driver in sysfs; one of software is known by its vendor. */
@@ -27,6 +29,7 @@ static void learn_driver(struct rdma_verbs *d)
 {
     char path[IBV_SYSFS_PATH_MAX + 32];
     char target[256];
+    d->invalidated_flag = IBV_WC_WITH_INV;
     (void)snprintf(path, sizeof path, "%s/device/driver", d->context->device->ibdev_path);
     ssize_t length = readlink(path, target, sizeof target - 1);
     if (length > 0) {
@@ -38,8 +41,10 @@ static void learn_driver(struct rdma_verbs *d)
     (void)snprintf(d->driver, sizeof d->driver, "unknown");
     for (size_t i = 0; i < sizeof software / sizeof software[0]; i++)
         if (d->attr.vendor_id == software[i].vendor &&
-            d->context->device->transport_type == software[i].transport)
+            d->context->device->transport_type == software[i].transport) {
             (void)snprintf(d->driver, sizeof d->driver, "%s", software[i].driver);
+            d->invalidated_flag = software[i].invalidated_flag;
+        }
 }
 
 /* ---- capabilities -------------------------------------------------------------------------- */
@@ -47,11 +52,6 @@ static void learn_driver(struct rdma_verbs *d)
 static uint32_t at_least_1(int number)
 {
     return number > 0 ? (uint32_t)number : 1;
-}
-
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
 }
 
 static uint32_t capabilities(const struct rdma_verbs *d, bool iwarp)
@@ -125,11 +125,11 @@ int verbs_learn(struct rdma_verbs *d, char words[RDMA_VERBS_WORDS])
         .bits = capabilities(d, iwarp),
         .binding = binding,
         .max_message = d->port.max_msg_sz ? d->port.max_msg_sz : 1u << 30,
-        .max_sge = smaller(at_least_1(d->attr.max_sge), VERBS_SGES),
+        .max_sge = verbs_smaller(at_least_1(d->attr.max_sge), VERBS_SGES),
         .max_read_sge =
-            smaller(at_least_1(iwarp ? d->attr.max_sge_rd : d->attr.max_sge), VERBS_SGES),
-        .max_reads =
-            smaller(at_least_1(d->attr.max_qp_rd_atom), at_least_1(d->attr.max_qp_init_rd_atom)),
+            verbs_smaller(at_least_1(iwarp ? d->attr.max_sge_rd : d->attr.max_sge), VERBS_SGES),
+        .max_reads = verbs_smaller(at_least_1(d->attr.max_qp_rd_atom),
+                                   at_least_1(d->attr.max_qp_init_rd_atom)),
         .max_private = RDMA_MAX_PRIVATE,
         .max_queue = at_least_1(d->attr.max_qp_wr),
         .max_cq = at_least_1(d->attr.max_cqe),

@@ -72,7 +72,7 @@ void verbs_lose(struct verbs_conn *c)
 int verbs_disconnect(struct rdma *r, uint32_t conn)
 {
     struct verbs_handle *h = verbs_of(r);
-    struct verbs_conn *c = conn < h->device->config.connections ? &h->conns[conn] : NULL;
+    struct verbs_conn *c = verbs_conn_of(h, conn);
     if (!c || !(c->state == VERBS_CONNECTED || c->state == VERBS_LOST || c->told_connected ||
                 c->received))
         return -EINVAL;
@@ -179,7 +179,7 @@ void verbs_conn_free(struct verbs_conn *c)
 int verbs_destroy(struct rdma *r, uint32_t conn)
 {
     struct verbs_handle *h = verbs_of(r);
-    struct verbs_conn *c = conn < h->device->config.connections ? &h->conns[conn] : NULL;
+    struct verbs_conn *c = verbs_conn_of(h, conn);
     if (!c || c->state == VERBS_UNUSED)
         return -EINVAL;
     if (!c->told_end)

@@ -65,7 +65,7 @@ int verbs_reg(struct rdma *r, void *addr, uint64_t length, uint32_t access, uint
     int number = place(&table, &d->mr_count, sizeof *d->mrs, mr_free);
     d->mrs = table;
     if (number >= 0)
-        d->mrs[number] = (struct verbs_mr){mr, base};
+        d->mrs[number] = (struct verbs_mr){mr};
     (void)pthread_mutex_unlock(&d->lock);
     if (number < 0) {
         (void)ibv_dereg_mr(mr);

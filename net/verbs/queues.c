@@ -195,15 +195,10 @@ static bool may_send(const struct verbs_conn *c)
     return (c->told_connected || c->received) && !c->told_disconnected;
 }
 
-static struct verbs_conn *conn_of(struct verbs_handle *h, uint32_t conn)
-{
-    return conn < h->device->config.connections ? &h->conns[conn] : NULL;
-}
-
 int verbs_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint32_t count)
 {
     struct verbs_handle *h = verbs_of(r);
-    struct verbs_conn *c = conn_of(h, conn);
+    struct verbs_conn *c = verbs_conn_of(h, conn);
     if (!c || !may_send(c))
         return -ENOTCONN;
     if (count > c->send.depth - (c->send.next - c->send.done))
@@ -306,7 +301,7 @@ int verbs_keep_receives(struct verbs_conn *c, const struct rdma_wr *wrs, uint32_
 int verbs_post_recv(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint32_t count)
 {
     struct verbs_handle *h = verbs_of(r);
-    struct verbs_conn *c = conn_of(h, conn);
+    struct verbs_conn *c = verbs_conn_of(h, conn);
     bool may = c && !c->told_disconnected && !c->told_end && c->state != VERBS_UNUSED &&
                c->state != VERBS_REQUESTED;
     if (!may)
@@ -352,18 +347,16 @@ static enum rdma_status status_of(enum ibv_wc_status status)
     }
 }
 
-/* What a receive says; rxe has its flags as the kernel numbers them. */
+/* What a receive says. */
 static void received(const struct verbs_conn *c, const struct ibv_wc *from, struct rdma_wc *wc)
 {
-    bool rxe = c->handle->device->driver[0] == 'r' && c->handle->device->driver[1] == 'x';
-    unsigned invalidated = rxe ? 1u << 2 : IBV_WC_WITH_INV;
     wc->length = from->byte_len;
     if (from->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
         wc->flags |= RDMA_WC_WRITE_IMM;
     if (from->wc_flags & IBV_WC_WITH_IMM) {
         wc->flags |= RDMA_WC_IMM;
         wc->imm = be32toh(from->imm_data);
-    } else if (from->wc_flags & invalidated) {
+    } else if (from->wc_flags & c->handle->device->invalidated_flag) {
         wc->flags |= RDMA_WC_INVALIDATED;
         wc->imm = from->invalidated_rkey;
     }
@@ -372,7 +365,7 @@ static void received(const struct verbs_conn *c, const struct ibv_wc *from, stru
 /* One of the device's; false: nobody waits for it. */
 static bool take(struct verbs_handle *h, const struct ibv_wc *from, struct rdma_wc *wc)
 {
-    struct verbs_conn *c = conn_of(h, (uint32_t)(from->wr_id >> 48));
+    struct verbs_conn *c = verbs_conn_of(h, (uint32_t)(from->wr_id >> 48));
     bool recv = from->wr_id & RECV_QUEUE;
     uint32_t number = (uint32_t)from->wr_id;
     if (!c || c->state == VERBS_UNUSED || c->state == VERBS_REJECTED ||

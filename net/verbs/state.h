@@ -132,7 +132,6 @@ struct verbs_handle {
 
 struct verbs_mr {
     struct ibv_mr *mr; /* NULL: a place that is free */
-    uint64_t base_to;
 };
 
 struct verbs_mw {
@@ -157,6 +156,7 @@ struct rdma_verbs {
     struct rdma_verbs_config config;
     char name[64];
     char driver[32];
+    unsigned invalidated_flag;            /* of a completion: imm is the STag that was */
     struct rdma_event_channel *listening; /* requests come here, for all handles */
     pthread_mutex_t lock;                 /* of all below */
     struct verbs_listener listener;       /* one address */
@@ -167,6 +167,17 @@ struct rdma_verbs {
     struct verbs_handle *handles;
     atomic_bool dead; /* the device failed or was removed */
 };
+
+static inline uint32_t verbs_smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* NULL: there is no such number. */
+static inline struct verbs_conn *verbs_conn_of(struct verbs_handle *h, uint32_t conn)
+{
+    return conn < h->device->config.connections ? &h->conns[conn] : NULL;
+}
 
 static inline struct verbs_handle *verbs_of(struct rdma *r)
 {

@@ -8,12 +8,7 @@
 . "$SOURCE/tests/cli/lib.bash"
 
 refused() { # TEXT ARGUMENT...: kbtp must refuse, and say TEXT
-    local text=$1
-    shift
-    kbtp "$@"
-    exits 2
-    quiet "$out"
-    complains "$text"
+    refuses 2 "$@"
 }
 
 # In "work" only kbtp could write.

@@ -26,12 +26,7 @@ row_is() {
 }
 
 refused() { # TEXT ARGUMENT...
-    local text=$1
-    shift
-    kbtp decode "$@"
-    exits 2
-    quiet "$out"
-    complains "$text"
+    refuses 2 "$1" decode "${@:2}"
 }
 
 # Standard input from a file.

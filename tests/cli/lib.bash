@@ -90,6 +90,13 @@ one_message() {
     [[ ${lines[0]} == kbtp* ]]
 }
 
+refuses() { # STATUS TEXT ARGUMENT...: kbtp ends with it, says TEXT, and nothing else
+    kbtp "${@:3}"
+    exits "$1"
+    quiet "$out"
+    complains "$2"
+}
+
 # Two allocators and a freer around a ring of four slots. When nothing is wrong: 8000 states with
 # two allocations each, 85000 with three.
 small_world() { # ALLOCATIONS MUST-REACH

@@ -67,12 +67,7 @@ shows '.sessions == 4096' work/many.yaml
 # ---- mistakes --------------------------------------------------------------------------------
 
 refused() { # TEXT ARGUMENT...
-    local text=$1
-    shift
-    kbtp policy "$@"
-    exits 2
-    quiet "$out"
-    complains "$text"
+    refuses 2 "$1" policy "${@:2}"
     no_id
 }
 

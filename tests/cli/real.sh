@@ -10,21 +10,11 @@ at=127.0.0.1:7471
 policy=$SOURCE/docs/policy.yaml
 
 refused() { # TEXT ARGUMENT...: a bad command line or file
-    local text=$1
-    shift
-    kbtp "$@"
-    exits 2
-    quiet "$out"
-    complains "$text"
+    refuses 2 "$@"
 }
 
 fails() { # TEXT ARGUMENT...: the machine cannot
-    local text=$1
-    shift
-    kbtp "$@"
-    exits 4
-    quiet "$out"
-    complains "$text"
+    refuses 4 "$@"
 }
 
 # ---- bad command lines -----------------------------------------------------------------------

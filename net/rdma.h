@@ -347,7 +347,8 @@ struct rdma_chain_queue {
     uint32_t kind;  /* enum rdma_chain_kind */
     uint32_t depth; /* work requests */
     uint32_t first; /* number of the first work request; so many completions are counted before */
-    struct rdma_region region; /* its memory, LOCAL_WRITE: the lkey of SGEs that patch it */
+    /* Its memory, LOCAL_WRITE: the lkey of SGEs that patch it. Zero with RDMA_CAP_LOOP alone. */
+    struct rdma_region region;
 };
 
 struct rdma_chain_state {

@@ -19,7 +19,7 @@ _Noreturn void give_up(int status, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    (void)vfprintf(stderr, format, values);
+    (void)vfprintf(stderr, format, values); /* NOLINT(clang-analyzer-valist.Uninitialized) */
     va_end(values);
     (void)fputc('\n', stderr);
     exit(status);

@@ -193,9 +193,10 @@ static void translate(struct verbs_conn *c, const struct rdma_wr *wr, struct ibv
         verbs_window_bind(c, wr, out);
 }
 
-static void remember(struct verbs_queue *q, uint64_t wr_id, uint32_t op)
+static void remember(struct verbs_queue *q, uint64_t wr_id, uint32_t op, bool signaled)
 {
-    q->posted[q->next & (q->size - 1)] = (struct verbs_posted){.wr_id = wr_id, .op = op};
+    q->posted[q->next & (q->size - 1)] =
+        (struct verbs_posted){.wr_id = wr_id, .op = op, .signaled = signaled};
     q->next++;
 }
 
@@ -223,7 +224,7 @@ int verbs_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, ui
         do {
             translate(c, &wrs[now], &h->wrs[now], &h->sges[(size_t)now * VERBS_SGES]);
             h->wrs[now].next = &h->wrs[now + 1];
-            remember(&c->send, wrs[now].wr_id, wrs[now].op);
+            remember(&c->send, wrs[now].wr_id, wrs[now].op, wrs[now].flags & RDMA_SIGNALED);
             now++;
         } while (now < count && now < VERBS_BATCH && !verbs_window_waits(c, &wrs[now]));
         h->wrs[now - 1].next = NULL;
@@ -259,7 +260,7 @@ static int give_receives(struct verbs_conn *c, const struct rdma_wr *wrs, uint32
                                                .next = i + 1 < now ? &h->recvs[i + 1] : NULL,
                                                .sg_list = sges,
                                                .num_sge = (int)wrs[i].sge_count};
-            remember(&c->recv, wrs[i].wr_id, RDMA_RECV);
+            remember(&c->recv, wrs[i].wr_id, RDMA_RECV, true);
         }
         struct ibv_recv_wr *bad = NULL;
         if (result == 0 && c->state != VERBS_ENDING && c->state != VERBS_LOST) {
@@ -371,7 +372,50 @@ static void received(const struct verbs_conn *c, const struct ibv_wc *from, stru
     }
 }
 
-/* One of the device's; false: nobody waits for it. */
+/*
+ * Completions come in the order of posting, but from siw: it completes a READ when its response is
+ * there, and meanwhile what was posted behind it. Such ones wait until they are next.
+ */
+
+/* The first of the queue that a completion will be told of; q->next: none. */
+static uint32_t next_signaled(const struct verbs_queue *q)
+{
+    uint32_t number = q->done;
+    while (number != q->next && !q->posted[number & (q->size - 1)].signaled)
+        number++;
+    return number;
+}
+
+static bool is_early(const struct verbs_queue *q, uint32_t number)
+{
+    return next_signaled(q) - q->done < number - q->done;
+}
+
+/* Tells of those of this queue that waited. */
+static uint32_t tell_early(struct verbs_handle *h, uint32_t cq, struct rdma_wc *wc, uint32_t count)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < h->device->config.connections && n < count; i++) {
+        struct verbs_conn *c = &h->conns[i];
+        struct verbs_queue *q = &c->send;
+        while (q->early > 0 && c->config.cq == cq && n < count) {
+            uint32_t number = next_signaled(q);
+            const struct verbs_posted *posted = &q->posted[number & (q->size - 1)];
+            if (number == q->next || !posted->early)
+                break;
+            wc[n++] = (struct rdma_wc){.wr_id = posted->wr_id,
+                                       .conn = c->number,
+                                       .op = (uint8_t)posted->op,
+                                       .status = posted->status};
+            q->done = number + 1;
+            q->early--;
+        }
+    }
+    h->cqs[cq]->early = n == count;
+    return n;
+}
+
+/* One of the device's; false: nobody waits for it, or not yet. */
 static bool take(struct verbs_handle *h, const struct ibv_wc *from, struct rdma_wc *wc)
 {
     struct verbs_conn *c = verbs_conn_of(h, (uint32_t)(from->wr_id >> 48));
@@ -390,7 +434,7 @@ static bool take(struct verbs_handle *h, const struct ibv_wc *from, struct rdma_
     struct verbs_queue *q = recv ? &c->recv : &c->send;
     if (number - q->done >= q->next - q->done)
         return false; /* told before */
-    const struct verbs_posted *posted = &q->posted[number & (q->size - 1)];
+    struct verbs_posted *posted = &q->posted[number & (q->size - 1)];
     *wc = (struct rdma_wc){.wr_id = posted->wr_id,
                            .conn = c->number,
                            .op = (uint8_t)posted->op,
@@ -398,7 +442,15 @@ static bool take(struct verbs_handle *h, const struct ibv_wc *from, struct rdma_
     /* A receive that is too small is no valid place for a message to InfiniBand. */
     if (from->status == IBV_WC_REM_INV_REQ_ERR && posted->op <= RDMA_SEND_INV)
         wc->status = RDMA_LENGTH_ERROR;
+    if (!recv && is_early(q, number)) {
+        posted->early = true;
+        posted->status = wc->status;
+        q->early++;
+        return false;
+    }
     q->done = number + 1; /* and those before it that were not signaled */
+    if (q->early > 0)
+        h->cqs[c->config.cq]->early = true;
     if (recv && status == RDMA_OK) {
         c->received = true;
         received(c, from, wc);
@@ -412,7 +464,7 @@ int verbs_cq_poll(struct rdma *r, uint32_t cq, struct rdma_wc *wc, uint32_t coun
     struct verbs_cq *q = cq_of(h, cq);
     if (!q)
         return -EINVAL;
-    uint32_t taken = 0;
+    uint32_t taken = q->early ? tell_early(h, cq, wc, count) : 0;
     bool empty = false;
     while (!atomic_load(&q->broken) && !empty && taken < count) {
         struct ibv_wc from[VERBS_BATCH];

@@ -21,7 +21,9 @@
 struct verbs_posted {
     uint64_t wr_id;
     uint32_t op;
-    uint32_t reserved;
+    bool signaled;
+    bool early;     /* completed, with this status, before one that was posted earlier */
+    uint8_t status; /* enum rdma_status */
 };
 
 /* One of the two queues of a connection. Work requests have numbers that wrap; number i lies in
@@ -30,8 +32,9 @@ struct verbs_queue {
     struct verbs_posted *posted;
     uint32_t size;
     uint32_t depth;
-    uint32_t next; /* number of the next to be posted */
-    uint32_t done; /* all below are complete */
+    uint32_t next;  /* number of the next to be posted */
+    uint32_t done;  /* all below are complete, and told */
+    uint32_t early; /* that completed and cannot be told yet */
 };
 
 /*
@@ -93,6 +96,7 @@ struct verbs_cq {
     struct verbs_handle *handle;
     struct ibv_cq *cq;
     uint32_t users;
+    bool early;         /* some that completed early can be told now */
     atomic_bool broken; /* what was on it is lost */
 };
 

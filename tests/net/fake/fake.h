@@ -34,6 +34,7 @@ struct fake_config {
     enum fake_kind kind;
     uint32_t devices; /* 0, 1 or 2, of which the first is used */
     bool lazy;        /* work is done when the sender polls, not when it posts */
+    bool late_reads;  /* what is posted behind a READ completes before it, as on siw */
     bool late_rtu;    /* who accepts is not told ESTABLISHED before rdma_notify() */
 };
 

@@ -227,6 +227,7 @@ struct fake_cm_event *fake_tell(struct fake_id *it, struct fake_id *counts,
                                 enum rdma_cm_event_type type, int status,
                                 const struct rdma_conn_param *param, uint8_t room);
 void fake_established(struct fake_id *it);
+bool fake_hears_late(const struct fake_id *it);
 void fake_first_message(struct fake_qp *qp);
 void fake_free_ids(void);
 

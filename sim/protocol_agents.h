@@ -111,6 +111,14 @@ bool protocol_peer_lives(const struct sim_world *w, uint32_t worker, uint32_t co
 /* Have there been faults, by which initiators lose connections? */
 bool protocol_had_faults(const struct sim_world *w);
 
+/*
+ * sim/protocol_settle.c: lets agents act, one after the other, until nothing changes any more, or a
+ * property is violated. No request begins, nothing is lost, and no timer expires. Who comes for a
+ * session of another one says HELLO if its bit, 1 << initiator, is in `called`. -ETIMEDOUT: there is
+ * no end of it.
+ */
+int protocol_settle(struct sim_world *w, uint32_t called);
+
 /* sim/protocol_restart.c */
 /* A first Generation that no other life of the target has. */
 uint16_t protocol_first_generation(const struct sim_scenario *s, uint32_t life);

@@ -56,18 +56,25 @@ static int submit(void *world, uint32_t initiator, uint32_t request)
     return violated(w);
 }
 
+static struct kbtp_initiator *library_of(const struct simulated *s, uint32_t initiator)
+{
+    return protocol_initiator_of(s->w, initiator)->library;
+}
+
 static uint16_t refused(void *world, uint32_t initiator)
 {
-    return protocol_initiator_of(((struct simulated *)world)->w, initiator)->refused
-               ? (uint16_t)kbtp_initiator_why(
-                     protocol_initiator_of(((struct simulated *)world)->w, initiator)->library)
+    const struct simulated *s = world;
+    return protocol_initiator_of(s->w, initiator)->refused
+               ? (uint16_t)kbtp_initiator_why(library_of(s, initiator))
                : KBTP_STATUS_OK;
 }
 
+/* Or was it so when this one, who connects by himself, did so? */
 static bool is_over(void *world, uint32_t initiator)
 {
-    const struct sim_world *w = ((struct simulated *)world)->w;
-    return protocol_is_over(w, sim_protocol_of(w)->first_initiator + initiator);
+    const struct simulated *s = world;
+    return kbtp_initiator_state(library_of(s, initiator)) != KBTP_INITIATOR_DOWN ||
+           protocol_is_over(s->w, sim_protocol_of(s->w)->first_initiator + initiator);
 }
 
 static void told(void *context, uint32_t initiator, uint32_t request,

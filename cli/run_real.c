@@ -207,7 +207,8 @@ static int tell(const char *path, const struct run_real_options *o, const struct
     else
         print_text(worlds);
     if (unexpected)
-        cli_complain("%.200s: %u statuses are others than `expect` says", path, unexpected);
+        cli_complain("%.200s: %u statuses that `expect` does not name, or STags still valid", path,
+                     unexpected);
     return unexpected || first_difference(worlds) >= 0 ? CLI_FOUND : CLI_DONE;
 }
 

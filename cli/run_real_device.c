@@ -20,7 +20,8 @@
 #define SPARE_CONNECTIONS 4u /* for those that are to hear that there are too many */
 #define PROBE_NS 1000000000u
 #define BUDGET 16u
-#define STILL 3u /* rounds on end in which nothing was new: all is at rest */
+#define JUDGING UINT32_MAX /* in place of a request's number */
+#define STILL 3u           /* rounds on end in which nothing was new: all is at rest */
 #define LEAVE_S 5.0
 
 struct area {
@@ -50,6 +51,8 @@ struct real_initiator {
     uint16_t generations[SIM_MAX_REQUESTS]; /* what each request was told; 0: none */
     uint32_t goodbye;                       /* 1 + its number, while it has no outcome */
     bool leaves;                            /* that the connection ends is as it should be */
+    bool judged;                            /* the outcome of this LOAD is there */
+    struct kbtp_outcome judgement;
 };
 
 struct real_run {
@@ -121,8 +124,8 @@ static int open_device(struct real_run *r)
 }
 
 /* What the request needs of the device and the scenario's target would grant, or NULL. */
-static const struct served *needs(const struct real_run *r, const struct sim_request *request,
-                                  uint32_t n)
+static const struct served *needs(const struct real_run *r, const struct rdma_caps *caps,
+                                  const struct sim_request *request, uint32_t n)
 {
     const struct served *what = served(n);
     bool direct = (request->direct &&
@@ -130,9 +133,11 @@ static const struct served *needs(const struct real_run *r, const struct sim_req
                                                                      : KBTP_FEATURE_DIRECT_ALLOC));
     bool record = request->record && what->feature == KBTP_FEATURE_RECORD_COMPLETION &&
                   r->config.features & KBTP_FEATURE_RECORD_COMPLETION;
-    bool window = request->invalidate &&
-                  (strcmp(what->name, "windows") == 0 || strcmp(what->name, "INVALIDATE") == 0);
-    return direct || record || window ? what : NULL;
+    /* Of a window, or where there are none of a region. */
+    bool invalidate = request->invalidate &&
+                      (strcmp(what->name, "INVALIDATE") == 0 ||
+                       (strcmp(what->name, "windows") == 0 && !(caps->bits & RDMA_CAP_INV_REGION)));
+    return direct || record || invalidate ? what : NULL;
 }
 
 static bool can_serve(const struct real_run *r, uint32_t initiator, uint32_t number,
@@ -141,7 +146,7 @@ static bool can_serve(const struct real_run *r, uint32_t initiator, uint32_t num
     const struct sim_request *request = &part_of(r)->initiators[initiator].program[number];
     for (uint32_t n = 0; served(n); n++) {
         char why[200] = "", name[24];
-        const struct served *what = needs(r, request, n);
+        const struct served *what = needs(r, caps, request, n);
         if (what)
             served_why_not(what, caps, why, sizeof why);
         if (!*why)
@@ -246,12 +251,15 @@ static int register_buffer(struct real_run *r, uint32_t initiator, uint32_t numb
         return CLI_DONE;
     if (request->op != SIM_REQUEST_LOAD)
         memset(at, tag_of(r, initiator, number), request->length);
-    uint32_t access = RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE |
-                      (request->invalidate ? RDMA_BIND_WINDOW : 0);
+    struct rdma_caps caps;
+    rdma_caps(it->on.cpu.rdma, &caps);
+    bool window = request->invalidate && caps.bits & RDMA_CAP_WINDOW;
+    uint32_t access =
+        RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE | (window ? RDMA_BIND_WINDOW : 0);
     int failed = rdma_reg(it->on.cpu.rdma, at, request->length, access, 0, &it->regions[number]);
-    if (!failed && request->invalidate)
+    if (!failed && window)
         failed = rdma_window_alloc(it->on.cpu.rdma, &it->windows[number]);
-    it->has_window[number] = !failed && request->invalidate;
+    it->has_window[number] = !failed && window;
     return failed ? complain_of(&it->on, s->name, "cannot register a buffer", failed) : CLI_DONE;
 }
 
@@ -302,7 +310,10 @@ static int poll_initiator(struct real_run *r, uint32_t initiator)
     struct real_initiator *it = &r->initiators[initiator];
     struct kbtp_outcome outcome;
     int taken = kbtp_initiator_poll(it->library, &it->on.cpu, &outcome, 1);
-    if (taken == 1) {
+    if (taken == 1 && outcome.cookie == JUDGING) {
+        it->judgement = outcome;
+        it->judged = true;
+    } else if (taken == 1) {
         uint32_t request = (uint32_t)outcome.cookie;
         it->generations[request] = outcome.error ? 0 : outcome.generation;
         sim_in_turn_told(r->t, initiator, request, &outcome, it->regions[request].addr);
@@ -430,7 +441,8 @@ static int submit(void *world, uint32_t initiator, uint32_t number)
     struct real_run *r = world;
     struct real_initiator *it = &r->initiators[initiator];
     int failed = sim_program_submit(it->library, &it->on.cpu, r->scenario, initiator, number,
-                                    it->generations, &it->regions[number], &it->windows[number]);
+                                    it->generations, &it->regions[number],
+                                    it->has_window[number] ? &it->windows[number] : NULL);
     if (failed) {
         char name[24];
         sim_in_turn_name(r->scenario, initiator, number, name, sizeof name);
@@ -464,12 +476,74 @@ static bool is_over(void *world, uint32_t initiator)
     return true;
 }
 
+/* ---- STags ------------------------------------------------------------------------------- */
+
+/* LOADs through the STag of a request of the past; what comes of it is in it->judgement. */
+static int load_through(struct real_run *r, uint32_t initiator, uint32_t number, uint64_t handle)
+{
+    struct real_initiator *it = &r->initiators[initiator];
+    const struct rdma_region *region = &it->regions[number];
+    const struct rdma_window *window = &it->windows[number];
+    bool bound = it->has_window[number];
+    const struct kbtp_operation operation = {.handle = handle,
+                                             .data = region->addr,
+                                             .stag = bound ? window->stag : region->stag,
+                                             .tagged_offset =
+                                                 bound ? window->base_to : region->base_to,
+                                             .length = (uint32_t)region->length,
+                                             .flags = KBTP_FLAG_ALLOW_UNSEALED,
+                                             .opcode = KBTP_OP_LOAD};
+    it->judged = false;
+    it->leaves = true; /* if all is well the connection is lost */
+    memset(region->addr, 0, region->length);
+    int failed = kbtp_initiator_submit(it->library, &it->on.cpu, &operation, JUDGING);
+    return failed ? complain_of(&it->on, part_of(r)->initiators[initiator].name, "cannot be sent",
+                                failed)
+                  : rest(r);
+}
+
+static bool is_untouched(const struct rdma_region *region)
+{
+    const char *at = region->addr;
+    for (uint64_t i = 0; i < region->length; i++)
+        if (at[i] != 0)
+            return false;
+    return true;
+}
+
+/* By using it. That of a window is valid on one connection alone: when that is lost, with an STag
+ * judged before, what the device said of the completion has to do. */
+static int judge(void *world, uint32_t initiator, uint32_t number, uint64_t handle,
+                 const char **verdict)
+{
+    struct real_run *r = world;
+    struct real_initiator *it = &r->initiators[initiator];
+    int status = CLI_DONE;
+    if (state_of(it) == KBTP_INITIATOR_DOWN) {
+        if (it->has_window[number])
+            return CLI_DONE;
+        status = connect_one(r, initiator);
+        if (status == CLI_DONE)
+            status = rest(r);
+    }
+    if (status == CLI_DONE)
+        status = load_through(r, initiator, number, handle);
+    if (status != CLI_DONE)
+        return status;
+    if (it->judged && it->judgement.error && is_untouched(&it->regions[number]))
+        *verdict = SIM_STAG_REVOKED;
+    else
+        *verdict = it->judgement.status == KBTP_STATUS_OK ? SIM_STAG_VALID : "STag not judged";
+    return CLI_DONE;
+}
+
 static const struct sim_in_turn_ops ops = {
     .connect = connect_one,
     .submit = submit,
     .rest = rest,
     .refused = refused,
     .is_over = is_over,
+    .judge = judge,
 };
 
 /* ---- the end ----------------------------------------------------------------------------- */

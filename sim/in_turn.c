@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "ref/wire_names.h"
+#include "sim/program.h"
 
 /* ---- which scenarios --------------------------------------------------------------------- */
 
@@ -83,7 +84,7 @@ static const char *how(const struct sim_request *request, const struct kbtp_outc
         return "";
     if (request->direct && request->op == SIM_REQUEST_LOAD)
         return " direct";
-    return outcome->by_record ? " record" : outcome->invalidated ? " invalidated" : "";
+    return outcome->by_record ? " record" : "";
 }
 
 static void write_data(const struct sim_request *request, const struct sim_in_turn_outcome *told,
@@ -104,6 +105,28 @@ static char *new_line(struct sim_in_turn *t)
     return t->lines[t->count++];
 }
 
+/* What is bound now, after a request with status OK. */
+static void note_bound(struct sim_in_turn *t, uint32_t initiator, const struct sim_request *request,
+                       uint32_t data_length)
+{
+    switch (request->op) {
+    case SIM_REQUEST_STORE:
+    case SIM_REQUEST_ALLOC_STORE:
+        t->bound[request->owner][request->handle] = data_length;
+        break;
+    case SIM_REQUEST_FREE:
+        t->bound[request->owner][request->handle] = 0;
+        break;
+    case SIM_REQUEST_GOODBYE:
+        if (request->release)
+            memset(t->bound[t->scenario->protocol.initiators[initiator].session], 0,
+                   sizeof t->bound[0]);
+        break;
+    default:
+        break;
+    }
+}
+
 static void write_outcome(struct sim_in_turn *t, uint32_t initiator, uint32_t number)
 {
     const struct sim_request *request =
@@ -120,6 +143,8 @@ static void write_outcome(struct sim_in_turn *t, uint32_t initiator, uint32_t nu
         name, op_names[request->op], handle,
         outcome->error ? "LOST" : kbtp_status_name(outcome->status), (unsigned)outcome->generation,
         outcome->data_length, data, how(request, outcome));
+    if (status == KBTP_STATUS_OK)
+        note_bound(t, initiator, request, outcome->data_length);
     t->unexpected += request->expect != 0 && !(request->expect >> status & 1);
 }
 
@@ -142,6 +167,48 @@ static void write_what_never_began(struct sim_in_turn *t)
             (void)snprintf(new_line(t), SIM_IN_TURN_OCTETS, "%-6s %-11s %-8s not begun", name,
                            op_names[request->op], handle);
         }
+}
+
+/* A handle with data that goes into such a buffer. */
+static bool find_bound(const struct sim_in_turn *t, uint32_t length, struct sim_request *found)
+{
+    for (uint32_t i = 0; i < t->scenario->protocol.sessions_count; i++)
+        for (uint32_t j = 0; j < t->scenario->protocol.handles; j++)
+            if (t->bound[i][j] != 0 && t->bound[i][j] <= length) {
+                *found = (struct sim_request){.owner = i, .handle = j};
+                return true;
+            }
+    return false;
+}
+
+static int judge(struct sim_in_turn *t, uint32_t initiator, uint32_t number)
+{
+    const struct sim_request *request =
+        &t->scenario->protocol.initiators[initiator].program[number];
+    const struct sim_in_turn_outcome *told = &t->outcomes[initiator][number];
+    const char *verdict = told->outcome.invalidated ? SIM_STAG_REVOKED : SIM_STAG_VALID;
+    struct sim_request bound;
+    char name[24];
+    if (!request->invalidate || request->op != SIM_REQUEST_LOAD || told->outcome.error != 0 ||
+        !find_bound(t, request->length, &bound))
+        return 0;
+    int failed = t->ops->judge
+                     ? t->ops->judge(t->world, initiator, number,
+                                     sim_program_handle(&t->scenario->protocol, &bound), &verdict)
+                     : 0;
+    sim_in_turn_name(t->scenario, initiator, number, name, sizeof name);
+    (void)snprintf(new_line(t), SIM_IN_TURN_OCTETS, "%-6s %s", name, verdict);
+    t->unexpected += strcmp(verdict, SIM_STAG_REVOKED) != 0;
+    return failed;
+}
+
+static int judge_stags(struct sim_in_turn *t)
+{
+    int failed = 0;
+    for (uint32_t i = 0; i < t->scenario->protocol.initiators_count; i++)
+        for (uint32_t j = t->begun[i]; j-- > 0 && !failed;)
+            failed = judge(t, i, j);
+    return failed;
 }
 
 uint32_t sim_in_turn_compare(const struct sim_in_turn *a, const struct sim_in_turn *b)
@@ -258,7 +325,8 @@ int sim_in_turn_run(struct sim_in_turn *t, char *unfinished, size_t size)
         for (uint32_t i = 0; i < part->initiators_count && !failed; i++)
             failed = turn(t, i, &acts, unfinished, size);
     }
-    if (!failed)
-        write_what_never_began(t);
-    return failed;
+    if (failed)
+        return failed;
+    write_what_never_began(t);
+    return judge_stags(t);
 }

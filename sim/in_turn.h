@@ -15,6 +15,9 @@
  * which their first request can begin, those with `follows` when all others have gone and every
  * session is over. The run ends when all initiators miss their turns; what was not begun by then
  * never will be.
+ *
+ * At the end the STags that completions of LOADs were to invalidate are judged, the last one first:
+ * in a simulated world the RNIC says whether one is still valid, over a device it is used again.
  */
 #ifndef KBTP_SIM_IN_TURN_H
 #define KBTP_SIM_IN_TURN_H
@@ -23,7 +26,7 @@
 #include "sim/scenario.h"
 
 #define SIM_IN_TURN_OCTETS 160u /* of a line */
-#define SIM_IN_TURN_LINES (SIM_MAX_INITIATORS * (SIM_MAX_REQUESTS + 1))
+#define SIM_IN_TURN_LINES (SIM_MAX_INITIATORS * (2 * SIM_MAX_REQUESTS + 1))
 
 /* What a world does. Each int is 0 or ends the run: it is what sim_in_turn_run() returns. */
 struct sim_in_turn_ops {
@@ -36,7 +39,13 @@ struct sim_in_turn_ops {
     uint16_t (*refused)(void *world, uint32_t initiator);
     /* Is every session FREE, and everybody else gone? */
     bool (*is_over)(void *world, uint32_t initiator);
+    /* Is the STag that this LOAD had of no more use? To find out, `handle` can be loaded, whose data
+     * is no longer than the buffer. *verdict is what its completion said. NULL: that is enough. */
+    int (*judge)(void *world, uint32_t initiator, uint32_t request, uint64_t handle,
+                 const char **verdict);
 };
+#define SIM_STAG_REVOKED "STag revoked"
+#define SIM_STAG_VALID "STag STILL VALID"
 
 struct sim_in_turn_outcome {
     struct kbtp_outcome outcome;
@@ -51,8 +60,9 @@ struct sim_in_turn {
     uint32_t begun[SIM_MAX_INITIATORS]; /* requests */
     bool came[SIM_MAX_INITIATORS], refused[SIM_MAX_INITIATORS];
     struct sim_in_turn_outcome outcomes[SIM_MAX_INITIATORS][SIM_MAX_REQUESTS];
-    uint32_t unexpected; /* statuses other than `expect` says */
-    uint32_t count;      /* lines of the transcript: a request each, or a HELLO that was refused */
+    uint32_t bound[SIM_MAX_INITIATORS][SIM_MAX_HANDLES]; /* octets of data; by owner */
+    uint32_t unexpected;                                 /* statuses other than `expect` says */
+    uint32_t count; /* lines of the transcript: of a request, a refused HELLO, or an STag */
     char lines[SIM_IN_TURN_LINES][SIM_IN_TURN_OCTETS];
 };
 

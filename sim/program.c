@@ -204,7 +204,7 @@ int sim_program_submit(struct kbtp_initiator *library, const struct kbtp_cpu *cp
         operation.stag = region->stag;
         operation.tagged_offset = region->base_to;
     }
-    int failed = request->invalidate && request->length != 0
+    int failed = request->invalidate && request->length != 0 && window
                      ? bind_window(library, cpu, region, window, &operation)
                      : 0;
     return failed ? failed : kbtp_initiator_submit(library, cpu, &operation, number);

@@ -10,8 +10,8 @@ int main(int argc, char **argv)
 {
     if (argc < 3)
         return CLI_BAD_INPUT;
-    const struct fake_config config = {
-        .kind = strcmp(argv[1], "siw") == 0 ? FAKE_SIW : FAKE_RXE, .devices = 1};
+    const struct fake_config config = {.kind = strcmp(argv[1], "siw") == 0 ? FAKE_SIW : FAKE_RXE,
+                                       .devices = 1};
     fake_open(&config);
     int status = cli_run_real.run(argc - 1, argv + 1);
     uint32_t left = fake_close();

@@ -186,12 +186,17 @@ static void print_json(const char *path, const struct worlds *worlds)
     cli_json_print(all);
 }
 
+static void print_lines(const struct sim_in_turn *t, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        puts(t->lines[i]);
+}
+
 static void print_text(const struct worlds *worlds)
 {
     const struct sim_in_turn *t = either(worlds);
     int64_t at = first_difference(worlds);
-    for (uint32_t i = 0; i < t->count && (at < 0 || i < at); i++)
-        puts(t->lines[i]);
+    print_lines(t, at < 0 ? t->count : (uint32_t)at);
     if (at >= 0)
         printf("DIFFERENT in line %d:\nsimulated   %s\ndevice      %s\n", (int)at + 1,
                line_at(worlds->simulated, at), line_at(worlds->device, at));
@@ -248,6 +253,8 @@ static int run_worlds(const char *path, const struct run_real_options *o,
         status = simulate(simulated);
     if (status == CLI_DONE)
         status = tell(path, o, &worlds);
+    else if (device && !o->json) /* how far it came */
+        print_lines(device, device->count);
     free(simulated);
     free(device);
     return status;

@@ -6,9 +6,10 @@
  *
  * The order: at first each initiator, in the order of the file, begins its session. Then they take
  * turns, in the same order, again and again. In its turn an initiator begins its next request, and
- * when `depth` is more than one those behind it, as many as may be outstanding; one that is `direct`
- * begins when all before it have their outcomes, and nothing behind it begins in the same turn. Then
- * nothing begins until all of them have their outcomes and the target has nothing left to do.
+ * when `depth` is more than one those behind it, as many as may be outstanding; one that is `direct`,
+ * or a GOODBYE, begins when all before it have their outcomes, and nothing behind it begins in the
+ * same turn. Then nothing begins until all of them have their outcomes and the target has nothing
+ * left to do.
  *
  * An initiator whose next request comes `after` one that has no outcome yet misses its turn; so
  * nobody waits but for what is already under way. Those with `same_id` say HELLO in the turn in
@@ -39,8 +40,8 @@ struct sim_in_turn_ops {
     uint16_t (*refused)(void *world, uint32_t initiator);
     /* Is every session FREE, and everybody else gone? */
     bool (*is_over)(void *world, uint32_t initiator);
-    /* Is the STag that this LOAD had of no more use? To find out, `handle` can be loaded, whose data
-     * is no longer than the buffer. *verdict is what its completion said. NULL: that is enough. */
+    /* Is the STag that this LOAD had of no more use? To find out, `handle` can be loaded, whose
+     * data fits its buffer. *verdict is what its completion said; NULL: that is enough. */
     int (*judge)(void *world, uint32_t initiator, uint32_t request, uint64_t handle,
                  const char **verdict);
 };

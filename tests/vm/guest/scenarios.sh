@@ -10,18 +10,16 @@ PATH=$BIN:$PATH
 ulimit -l unlimited
 failures=0 same=0 unserved=''
 
-for scenario in "$SCENARIOS"/*/*.yaml; do
+kbtp run-real --list "$SCENARIOS"/*/*.yaml >list || exit 1
+for scenario in $(sed -n 's/^yes  //p' list); do
     name=${scenario#"$SCENARIOS"/}
-    kbtp run-real --list "$scenario" | grep -q '^yes ' || continue
     timeout -s KILL 30 kbtp run-real "$scenario" --both --listen "$ADDRESS:0" --trusted-network \
         >out 2>err </dev/null
     status=$?
     if [ $status -eq 0 ]; then
         same=$((same + 1))
-        echo "$name: $(tail -n 1 out), $(cut -d ' ' -f 1 /proc/uptime) s"
     elif [ $status -eq 4 ] && grep -q "$DEVICE cannot serve" err; then
         unserved="$unserved ${name%.yaml}"
-        echo "$name: $(cat err)"
     else
         failures=$((failures + 1))
         echo "FAILED: $name: status $status"
@@ -30,4 +28,4 @@ for scenario in "$SCENARIOS"/*/*.yaml; do
 done
 
 echo "$same the same; not served:$unserved"
-[ $failures -eq 0 ] && [ $same -ge 20 ]
+[ $failures -eq 0 ] && [ $same -ge 25 ]

@@ -122,7 +122,8 @@ static int acceptable(struct verbs_conn *c, const struct rdma_wr *wr)
     if ((wr->op == RDMA_FETCH_ADD || wr->op == RDMA_CAS) &&
         (wr->sge_count != 1 || octets != 8 || wr->remote_to % 8 != 0))
         return -EINVAL;
-    bool sends = wr->op >= RDMA_SEND && wr->op <= RDMA_WRITE_IMM;
+    bool sends = wr->op >= RDMA_SEND && wr->op <= RDMA_WRITE_IMM &&
+                 (wr->op != RDMA_SEND_INV || caps->binding != RDMA_BINDING_RDMAP);
     if (wr->flags & RDMA_INLINE && (!sends || octets > c->config.max_inline))
         return -EINVAL;
     return wr->op == RDMA_BIND ? verbs_window_ready(c, wr) : 0;

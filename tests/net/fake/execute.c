@@ -174,6 +174,9 @@ static enum ibv_wc_status execute(struct fake_qp *qp, const struct fake_send *se
                 op == IBV_WR_ATOMIC_CMP_AND_SWP;
     if (!local_ok(send, sink))
         return IBV_WC_LOC_PROT_ERR;
+    /* siw takes it when it is posted, and then ends the queue pair. */
+    if (is_iwarp() && op == IBV_WR_SEND_WITH_INV && send->wr.send_flags & IBV_SEND_INLINE)
+        return IBV_WC_LOC_QP_OP_ERR;
     switch (op) {
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_INV:

@@ -37,7 +37,7 @@ uint64_t sim_program_handle(const struct sim_protocol_part *part,
 
 /*
  * Makes a request of a program; its number is the cookie. `region` holds its buffer; with
- * INVALIDATE `window` is free, or NULL: then the STag is the region's. Returns what ref/initiator.h does.
+ * INVALIDATE `window` is free, or NULL: then the STag is the region's. Returns as ref/initiator.h.
  */
 int sim_program_submit(struct kbtp_initiator *library, const struct kbtp_cpu *cpu,
                        const struct sim_scenario *s, uint32_t initiator, uint32_t request,

@@ -156,6 +156,8 @@ static void translate(struct verbs_conn *c, const struct rdma_wr *wr, struct ibv
     copy_sges(wr->sges, wr->sge_count, sges);
     switch (wr->op) {
     case RDMA_SEND_INV:
+        out->wr.rdma.rkey = wr->imm_stag; /* where siw's library takes it from */
+        __attribute__((fallthrough));
     case RDMA_LOCAL_INV:
         out->invalidate_rkey = wr->imm_stag;
         break;

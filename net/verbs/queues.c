@@ -121,7 +121,8 @@ int verbs_acceptable(const struct rdma_caps *caps, const struct rdma_wr *wr, uin
     if ((wr->op == RDMA_FETCH_ADD || wr->op == RDMA_CAS) &&
         (wr->sge_count != 1 || octets != 8 || wr->remote_to % 8 != 0))
         return -EINVAL;
-    bool sends = wr->op >= RDMA_SEND && wr->op <= RDMA_WRITE_IMM;
+    bool sends = wr->op >= RDMA_SEND && wr->op <= RDMA_WRITE_IMM &&
+                 (wr->op != RDMA_SEND_INV || caps->binding != RDMA_BINDING_RDMAP);
     return wr->flags & RDMA_INLINE && (!sends || octets > max_inline) ? -EINVAL : 0;
 }
 
@@ -158,6 +159,8 @@ void verbs_translate(const struct rdma_wr *wr, struct ibv_send_wr *out, struct i
     copy_sges(wr->sges, wr->sge_count, sges);
     switch (wr->op) {
     case RDMA_SEND_INV:
+        out->wr.rdma.rkey = wr->imm_stag; /* where siw's library takes it from */
+        __attribute__((fallthrough));
     case RDMA_LOCAL_INV:
         out->invalidate_rkey = wr->imm_stag;
         break;

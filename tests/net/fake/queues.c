@@ -189,6 +189,17 @@ static struct fake_qp *qp_of(uint32_t number)
     return NULL;
 }
 
+/* Of each queue pair one READ, for the next poll. */
+static void complete_late(const struct ibv_cq *it)
+{
+    for (struct fake_qp *qp = fake.qps; qp; qp = qp->other)
+        if (qp->qp.send_cq == it && qp->late_count > 0) {
+            const struct fake_cqe *late = &qp->late[qp->late_first++ % FAKE_LATE];
+            qp->late_count--;
+            fake_complete(qp, late->wc, late->number, false);
+        }
+}
+
 int fake_poll_cq(struct ibv_cq *it, int count, struct ibv_wc *wc)
 {
     struct fake_cq *cq = (struct fake_cq *)it;
@@ -204,12 +215,14 @@ int fake_poll_cq(struct ibv_cq *it, int count, struct ibv_wc *wc)
     for (; taken >= 0 && taken < count && cq->count > 0; taken++) {
         const struct fake_cqe *entry = &cq->entries[cq->first];
         struct fake_qp *qp = qp_of(entry->qp_num);
-        if (qp && entry->number)
+        if (qp && entry->number > qp->retired)
             qp->retired = entry->number;
         wc[taken] = entry->wc;
         cq->first = (cq->first + 1) % cq->size;
         cq->count--;
     }
+    if (taken >= 0 && taken < count)
+        complete_late(it);
     (void)pthread_mutex_unlock(&fake_lock);
     return taken;
 }

@@ -218,9 +218,12 @@ static int measure(const struct bench_options *o, struct bench_result *result)
     int status = bench_open(&bench, o, result);
     if (status == CLI_DONE)
         status = bench_run(&bench);
-    if (status == CLI_DONE)
-        status = bench_leave(&bench);
+    bool left = bench_leave(&bench);
     bench_close(&bench);
+    if (status == CLI_DONE && !left) {
+        cli_complain("%.60s: no answer to GOODBYE within %g s (--timeout)", o->name, o->timeout);
+        status = CLI_ENVIRONMENT;
+    }
     return status == CLI_DONE ? bench_tell(o, result) : status;
 }
 

@@ -88,7 +88,7 @@ struct bench_session {
     uint32_t idle_count, bound_count, unbound_count;
     uint32_t next; /* the place of a request that is to be submitted; has_next */
     uint32_t fill; /* handles that are to be stored to before all else */
-    bool has_next, frees_next;
+    bool has_next, frees_next, leaves;
 };
 
 struct bench {
@@ -108,12 +108,15 @@ struct bench {
     struct bench_result *result;
 };
 
-/* ---- bench_session.c: return what to exit with, after a complaint, or CLI_DONE */
+/* ---- bench_session.c */
+
+/* What to exit with, after a complaint, or CLI_DONE. Either way it is over with bench_close(). */
 
 int bench_open(struct bench *bench, const struct bench_options *options,
                struct bench_result *result);
-/* All sessions end, and what they have bound is free. */
-int bench_leave(struct bench *bench);
+/* Sessions without outstanding requests end, and what they have bound is free. False: the target
+ * has not let go in time. */
+bool bench_leave(struct bench *bench);
 void bench_close(struct bench *bench);
 /* Something on a session's connection failed. */
 int bench_complain(const struct bench *bench, const struct bench_session *session, const char *what,

@@ -80,7 +80,7 @@ static int make_session(struct bench *b, struct bench_session *s)
     return failed ? bench_complain(b, s, "cannot connect", failed) : CLI_DONE;
 }
 
-/* ---- waiting for sessions to be there, or to be gone ------------------------------------- */
+/* ---- waiting for sessions to be there ---------------------------------------------------- */
 
 static int refused(const struct bench *b, const struct bench_session *s)
 {
@@ -96,9 +96,9 @@ static int refused(const struct bench *b, const struct bench_session *s)
     return why > 0 ? CLI_FOUND : CLI_ENVIRONMENT;
 }
 
-/* Until all are in that state; who comes to be DOWN instead was refused. */
-static int wait_for_all(struct bench *b, enum kbtp_initiator_state wanted, const char *what)
+static int wait_for_all(struct bench *b)
 {
+    const char *what = "cannot connect";
     double until = real_now() + b->options->timeout;
     for (;;) {
         uint32_t there = 0;
@@ -109,9 +109,9 @@ static int wait_for_all(struct bench *b, enum kbtp_initiator_state wanted, const
             enum kbtp_initiator_state state = kbtp_initiator_state(s->initiator);
             if (taken < 0)
                 return bench_complain(b, s, what, taken);
-            if (state == KBTP_INITIATOR_DOWN && wanted != state)
+            if (state == KBTP_INITIATOR_DOWN)
                 return refused(b, s);
-            there += state == wanted;
+            there += state == KBTP_INITIATOR_READY;
         }
         if (there == b->count)
             return CLI_DONE;
@@ -204,15 +204,20 @@ static void lay_out(struct bench *b)
     }
 }
 
-static int make_windows(struct bench *b)
+/* So that nothing is registered while it is measured. */
+static bool has_windows(const struct bench *b)
 {
     struct rdma_caps caps;
     rdma_caps(b->sessions[0].cpu.rdma, &caps);
-    if (!(caps.bits & RDMA_CAP_WINDOW)) {
-        cli_complain("--invalidate: %s has no memory windows, so each STag would be a registration",
-                     rdma_verbs_device_name(b->device));
-        return CLI_ENVIRONMENT;
-    }
+    if (caps.bits & RDMA_CAP_WINDOW)
+        return true;
+    cli_complain("--invalidate: %s has no memory windows, so each STag would be a registration",
+                 rdma_verbs_device_name(b->device));
+    return false;
+}
+
+static int make_windows(struct bench *b)
+{
     for (uint32_t i = 0; i < b->count; i++)
         for (uint32_t n = 0; n < b->depth; n++) {
             struct bench_session *s = &b->sessions[i];
@@ -260,10 +265,12 @@ int bench_open(struct bench *b, const struct bench_options *o, struct bench_resu
         return CLI_ENVIRONMENT;
     }
     int status = open_device(b);
+    if (status == CLI_DONE && o->invalidate && !has_windows(b))
+        status = CLI_ENVIRONMENT;
     for (uint32_t i = 0; status == CLI_DONE && i < b->count; i++)
         status = make_session(b, &b->sessions[i]);
     if (status == CLI_DONE)
-        status = wait_for_all(b, KBTP_INITIATOR_READY, "cannot connect");
+        status = wait_for_all(b);
     if (status == CLI_DONE)
         status = learn(b);
     if (status == CLI_DONE)
@@ -275,15 +282,32 @@ int bench_open(struct bench *b, const struct bench_options *o, struct bench_resu
     return status;
 }
 
-int bench_leave(struct bench *b)
+/* Is a session that said GOODBYE still there? */
+static bool some_leave(struct bench *b)
 {
+    bool some = false;
     for (uint32_t i = 0; i < b->count; i++) {
         struct bench_session *s = &b->sessions[i];
-        int failed = kbtp_initiator_goodbye(s->initiator, &s->cpu, true);
-        if (failed)
-            return bench_complain(b, s, "GOODBYE", failed);
+        struct kbtp_outcome outcome;
+        if (s->leaves && kbtp_initiator_poll(s->initiator, &s->cpu, &outcome, 1) >= 0)
+            some |= kbtp_initiator_state(s->initiator) == KBTP_INITIATOR_ENDING;
     }
-    return wait_for_all(b, KBTP_INITIATOR_DOWN, "GOODBYE");
+    return some;
+}
+
+bool bench_leave(struct bench *b)
+{
+    double until = real_now() + b->options->timeout, left = b->options->timeout;
+    for (uint32_t i = 0; b->sessions && i < b->count; i++) {
+        struct bench_session *s = &b->sessions[i];
+        s->leaves = s->initiator && kbtp_initiator_goodbye(s->initiator, &s->cpu, true) == 0;
+    }
+    while (b->sessions && some_leave(b) && left > 0) {
+        if (rdma_verbs_wait_any(b->waiting, b->count, real_nanoseconds(left)) != 0)
+            return false;
+        left = until - real_now();
+    }
+    return left > 0;
 }
 
 /* Whatever is left of a connection ends with its handle; then nothing reaches the memory. Windows

@@ -146,6 +146,8 @@ static enum ibv_wc_status move(const struct fake_send *send, struct fake_qp *pee
         scatter(send->sges, at, send->length);
     else
         gather(send, at);
+    if (!reads && ++fake.writes == fake.config.wrong_write)
+        at[send->length - 1] ^= 1;
     return IBV_WC_SUCCESS;
 }
 

@@ -157,7 +157,7 @@ struct fake {
     struct fake_id *ids;
     struct fake_async *async;
     uint32_t pds, channels, next_number;
-    uint32_t calls, fails;
+    uint32_t calls, fails, writes;
     const char *failed;
     int failed_errno;
     uint32_t breaches;

@@ -43,10 +43,11 @@ measure() { # OPERATIONS: bench.N, target.N, json.N
     wait $strace
 }
 
-# Doorbells for sends that the target needs: an RDMA Read is a batch of its own.
+# What the target posts at most: an RDMA Read, or the RDMA Write of a LOAD that is not the oldest
+# request, is a batch of its own, and so is each completion without an RDMA Write before it.
 target_batches() { # FILE
-    echo $(($(number "$1" LOAD) + $(number "$1" FREE) + 2 * $(number "$1" STORE) + \
-        2 * $(number "$1" ALLOC_STORE)))
+    echo $((2 * ($(number "$1" LOAD) + $(number "$1" STORE) + $(number "$1" ALLOC_STORE)) + \
+        $(number "$1" FREE)))
 }
 
 # That the second run has more.
@@ -56,7 +57,8 @@ more() { # SIDE CALL
 
 # Doorbells are write() to the device's file.
 check() { # SIDE BATCHES
-    for call in $(awk '$1 ~ /^[0-9]/ && NF > 4 { print $NF }' "$1.$((2 * operations))" | sort -u); do
+    awk '$1 ~ /^[0-9]/ && NF > 3 { print $NF }' "$1.$((2 * operations))" | sort -u >names
+    while read -r call; do
         case $call in
             total | epoll_wait) continue ;;
             write) most=$(($2 + spare)) ;;
@@ -65,7 +67,7 @@ check() { # SIDE BATCHES
         esac
         n=$(more "$1" "$call")
         [ "$n" -le "$most" ] || fail "$1: $n more $call for $operations operations, at most $most"
-    done
+    done <names
     echo "$1: for $operations operations $(more "$1" write) writes (at most $2 batches)," \
         "$(more "$1" mmap) mmap, $(more "$1" munmap) munmap, $(more "$1" brk) brk," \
         "$(more "$1" ioctl) ioctl, $(more "$1" epoll_wait) looks"

@@ -17,11 +17,11 @@
 #include "tests/net/fake/fake.h"
 #include "tests/run.h"
 
-#define AT FAKE_HERE ":7471"
 #define MOST_ARGUMENTS 40
 #define BLOCKS "64"
 
 static const enum fake_kind kinds[] = {FAKE_SIW, FAKE_RXE};
+static char at[] = FAKE_HERE ":7471";
 static pthread_t target;
 static char metrics[32]; /* where */
 static char said[8192];  /* standard error of the last bench */
@@ -29,15 +29,23 @@ static json_t *found;    /* its standard output, or NULL */
 
 static void *serve(void *nothing)
 {
-    static char *argv[] = {"target",     "--listen",
-                           AT,           "--trusted-network",
-                           "--threads",  "2",
-                           "--blocks",   BLOCKS,
-                           "--sessions", "4",
-                           "--metrics",  metrics,
-                           "--json",     "--block-size",
-                           "4KiB",       "--connections",
-                           "8",          NULL};
+    static char *argv[] = {"target",
+                           "--listen",
+                           at,
+                           "--trusted-network",
+                           "--threads",
+                           "2",
+                           "--blocks",
+                           BLOCKS,
+                           "--block-size",
+                           "4KiB",
+                           "--sessions",
+                           "4",
+                           "--metrics",
+                           metrics,
+                           "--connections",
+                           "8",
+                           NULL};
     (void)nothing;
     return (void *)(intptr_t)cli_target.run((int)(sizeof argv / sizeof *argv) - 1, argv);
 }
@@ -73,7 +81,7 @@ static void restore(int fd, int saved)
 
 static int run(const char *const *options)
 {
-    char *argv[MOST_ARGUMENTS] = {"bench", AT, "--trusted-network", "--json", "--timeout", "5s"};
+    char *argv[MOST_ARGUMENTS] = {"bench", at, "--trusted-network", "--json", "--timeout", "5s"};
     int argc = 6, out, err;
     while (*options)
         argv[argc++] = (char *)(uintptr_t)*options++;
@@ -140,7 +148,7 @@ static void start(const struct fake_config *config)
 static void stop(void)
 {
     void *status;
-    (void)pthread_kill(target, SIGTERM);
+    (void)pthread_kill(target, SIGINT);
     CU_ASSERT_EQUAL(pthread_join(target, &status), 0);
     CU_ASSERT_EQUAL((intptr_t)status, CLI_DONE);
     CU_ASSERT_EQUAL(fake_breaches(), 0);

@@ -25,6 +25,7 @@ static const struct capability capabilities[] = {
     {RDMA_CAP_CHAIN_CENABLE, "CHAIN_CENABLE", "chains cannot branch"},
     {RDMA_CAP_CHAIN_CQE, "CHAIN_CQE", "chains cannot read completions"},
     {RDMA_CAP_CHAIN_STRIDED, "CHAIN_STRIDED", "no strided regions"},
+    {RDMA_CAP_LOOP, "LOOP", "no queue pair of the device with itself"},
 };
 
 static const struct served all[] = {
@@ -35,7 +36,7 @@ static const struct served all[] = {
     {.name = "DIRECT_ALLOC",
      .says = "initiators take tickets and write blocks",
      .feature = KBTP_FEATURE_DIRECT_ALLOC,
-     .needs = RDMA_CAP_WINDOW | RDMA_CAP_FETCH_ADD | RDMA_CAP_ATOMIC_CPU},
+     .needs = RDMA_CAP_WINDOW | RDMA_CAP_FETCH_ADD},
     {.name = "RECORD_COMPLETION",
      .says = "completions are written",
      .feature = KBTP_FEATURE_RECORD_COMPLETION,
@@ -81,6 +82,9 @@ void served_why_not(const struct served *what, const struct rdma_caps *caps, cha
     /* Elsewhere counters may have the InfiniBand form (I-38). */
     if (what->feature == KBTP_FEATURE_DIRECT_ALLOC && rdmap)
         needs |= RDMA_CAP_MASKED;
+    /* ALLOC_STORE takes tickets from the same Head: a CPU, or the device for it (I-37). */
+    if (what->feature == KBTP_FEATURE_DIRECT_ALLOC && !(caps->bits & RDMA_CAP_LOOP))
+        needs |= RDMA_CAP_ATOMIC_CPU;
     if (what->feature == KBTP_FEATURE_RECORD_COMPLETION && rdmap) {
         add(out, size, "RDMAP does not order a record behind its data");
         return;

@@ -56,6 +56,7 @@ enum rdma_cap {
     RDMA_CAP_CHAIN_CENABLE = 1u << 15,
     RDMA_CAP_CHAIN_CQE = 1u << 16, /* a chain can read the octets of completions */
     RDMA_CAP_CHAIN_STRIDED = 1u << 17,
+    RDMA_CAP_LOOP = 1u << 18, /* chain queues of kind LOOP; without CHAIN, nothing else of chains */
 };
 
 enum rdma_binding { RDMA_BINDING_RDMAP, RDMA_BINDING_INFINIBAND, RDMA_BINDING_ROCE };
@@ -319,7 +320,9 @@ struct rdma_event {
  */
 enum rdma_chain_kind {
     /* A queue pair of its own, both ends here: NOOP, READ, WRITE, atomics, WAIT, ENABLE; STags are
-     * those of regions of this device. */
+     * those of regions of this device. With RDMA_CAP_LOOP alone neither WAIT nor ENABLE, and
+     * nothing can be patched: then it is the way to have the RNIC do what the CPU may not, as
+     * atomics are that must be so towards the RNIC's (I-37). */
     RDMA_CHAIN_LOOP,
     RDMA_CHAIN_CTRL, /* WAIT and ENABLE alone */
     /* The send queue of a connection, from CONNECTED on: rdma_post_send() is refused from then on.
@@ -344,7 +347,8 @@ struct rdma_chain_queue {
     uint32_t kind;  /* enum rdma_chain_kind */
     uint32_t depth; /* work requests */
     uint32_t first; /* number of the first work request; so many completions are counted before */
-    struct rdma_region region; /* its memory, LOCAL_WRITE: the lkey of SGEs that patch it */
+    /* Its memory, LOCAL_WRITE: the lkey of SGEs that patch it. Zero with RDMA_CAP_LOOP alone. */
+    struct rdma_region region;
 };
 
 struct rdma_chain_state {
@@ -422,7 +426,7 @@ struct rdma_ops {
     int (*post_recv)(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint32_t count);
     int (*timer)(struct rdma *r, uint32_t id, uint64_t delay_ns);
     int (*random)(struct rdma *r, void *octets, uint32_t length);
-    const struct rdma_chain_ops *chain; /* may be null without RDMA_CAP_CHAIN */
+    const struct rdma_chain_ops *chain; /* may be null without RDMA_CAP_CHAIN and RDMA_CAP_LOOP */
 };
 
 struct rdma {
@@ -594,7 +598,12 @@ static inline int rdma_random(struct rdma *r, void *octets, uint32_t length)
     return r->ops->random(r, octets, length);
 }
 
-/* ---- calls about chains; all return -ENOTSUP without RDMA_CAP_CHAIN ---------------------- */
+/*
+ * ---- calls about chains ------------------------------------------------------------------
+ *
+ * All return -ENOTSUP without RDMA_CAP_CHAIN; with RDMA_CAP_LOOP alone, those do not that create
+ * and destroy LOOP queues, put, enable and tell the state.
+ */
 
 /* Octets of memory of a queue with so many places; 0: no chains, or no such depth. */
 static inline uint32_t rdma_chain_octets(struct rdma *r, uint32_t depth)

@@ -207,8 +207,7 @@ static uint32_t ticket_that_came(const struct kbtp_initiator *i, const struct kb
     uint64_t counter;
     rdma_caps(cpu->rdma, &caps);
     mem_read(cpu->mem, &counter, i->entries + place * KBTP_SLOT_OCTETS, sizeof counter);
-    return kbtp_counter_ticket(caps.atomic_reply_big_endian ? octets_address64(counter, false)
-                                                            : counter);
+    return kbtp_counter_ticket(kbtp_atomic_reply(&caps, counter));
 }
 
 static struct kbtp_slot_value slot_that_came(const struct kbtp_initiator *i,

@@ -25,12 +25,13 @@ struct kbtp_partition {
 };
 
 /* What a device must be able to do for DIRECT_ALLOC: the Partition STag is valid on one connection
- * (R-SESS-25), and the Head is advanced by the peer's RNIC and by CPUs (I-37). */
+ * (R-SESS-25), and the Head is advanced for the peer and for the target: by the device and CPUs,
+ * or by the device alone (I-37). */
 static inline bool kbtp_partitions_can_be(const struct rdma_caps *caps, bool unmasked)
 {
-    uint32_t needed = RDMA_CAP_WINDOW | RDMA_CAP_FETCH_ADD | RDMA_CAP_ATOMIC_CPU |
-                      (unmasked ? 0u : RDMA_CAP_MASKED);
-    return (caps->bits & needed) == needed;
+    uint32_t needed = RDMA_CAP_WINDOW | RDMA_CAP_FETCH_ADD | (unmasked ? 0u : RDMA_CAP_MASKED);
+    return (caps->bits & needed) == needed &&
+           (caps->bits & (RDMA_CAP_ATOMIC_CPU | RDMA_CAP_LOOP)) != 0;
 }
 
 /* N of the ring of so many blocks (I-22). */

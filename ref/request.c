@@ -257,6 +257,21 @@ static bool needs_fetch(const struct kbtp_request *request)
 
 /* ---- ALLOC_STORE ------------------------------------------------------------------------- */
 
+static void ask_for_ticket(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                           struct kbtp_connection *c, struct kbtp_request *request)
+{
+    kbtp_tickets_ask(w, cpu, c); /* before: from now on it may be taken */
+    int failed = kbtp_ask(w, cpu, c);
+    if (failed) {
+        kbtp_tickets_asked(w, c);
+        if (failed != -ENOMEM)
+            kbtp_connection_lost(w, cpu, c);
+        return;
+    }
+    c->usage++;
+    request->stage = KBTP_STAGE_ASKING;
+}
+
 static void begin_alloc_store(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                               struct kbtp_connection *c, struct kbtp_request *request)
 {
@@ -266,10 +281,32 @@ static void begin_alloc_store(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
         refuse(request, KBTP_STATUS_NO_SPACE, request->generation);
         return;
     }
+    if (kbtp_asks(w, c)) {
+        ask_for_ticket(w, cpu, c, request);
+        return;
+    }
     c->usage++;
     kbtp_ring_take_ticket(cpu->mem, kbtp_ring_of(w, c), &request->alloc);
     kbtp_tickets_settle(w, c);
     request->stage = KBTP_STAGE_TICKET;
+}
+
+void kbtp_request_has_ticket(struct kbtp_worker *w, struct kbtp_connection *c, bool well,
+                             uint64_t counter)
+{
+    for (uint32_t n = 0; n < c->order_count; n++) {
+        struct kbtp_request *request = kbtp_nth_request(w, c, n);
+        if (request->stage != KBTP_STAGE_ASKING)
+            continue;
+        kbtp_tickets_asked(w, c);
+        request->stage = well ? KBTP_STAGE_TICKET : KBTP_STAGE_NEW;
+        if (!well) {
+            c->usage--;
+            return;
+        }
+        kbtp_ring_adopt_ticket(&request->alloc, counter);
+        kbtp_tickets_settle(w, c);
+    }
 }
 
 /* Looks at the slot of its ticket; the data comes only when the slot is consumed (I-05). */
@@ -306,6 +343,8 @@ static void bind(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_
 static void bind_ticket(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                         struct kbtp_connection *c, struct kbtp_request *request)
 {
+    if (kbtp_tickets_asking(w, c))
+        return; /* this one may be it, for all that is known */
     if (passes(w, cpu, request)) {
         request->block_offset = request->tagged_offset;
         enum kbtp_status status = kbtp_tickets_bind(w, cpu, c, request);
@@ -537,7 +576,7 @@ void kbtp_requests_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
             return;
         if (request->stage == KBTP_STAGE_DONE)
             drop_oldest(w, c); /* the next one is the oldest now */
-        else if (request->stage == KBTP_STAGE_NEW)
+        else if (request->stage == KBTP_STAGE_NEW || request->stage == KBTP_STAGE_ASKING)
             return; /* those behind begin after it */
         else
             n++;
@@ -577,6 +616,8 @@ static bool reclaim(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kb
         return c->released;
     }
     release_staging(w, request);
+    if (request->stage == KBTP_STAGE_ASKING)
+        return false; /* the RNIC may write the answer yet */
     if (request->stage == KBTP_STAGE_DONE)
         return true;
     return give_block_back(w, cpu, c, request);

@@ -11,6 +11,7 @@
 #define KBTP_REF_SENDS_H
 
 #include "ref/cpu.h"
+#include "ref/octets.h"
 #include "ref/wire.h"
 
 /* What a work request was for, in the upper 8 bits of its wr_id; then 24 bits of `detail`. */
@@ -39,6 +40,12 @@ static inline enum kbtp_wr_kind kbtp_wr_kind(uint64_t wr_id)
 static inline uint32_t kbtp_wr_detail(uint64_t wr_id)
 {
     return (uint32_t)(wr_id >> 32) & 0xffffff;
+}
+
+/* The counter that an atomic of this device has brought, as it lies in memory. */
+static inline uint64_t kbtp_atomic_reply(const struct rdma_caps *caps, uint64_t octets)
+{
+    return caps->atomic_reply_big_endian ? octets_address64(octets, false) : octets;
 }
 
 struct kbtp_sends {

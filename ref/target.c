@@ -276,6 +276,8 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
                                       .block_count = config->block_count,
                                       .clears = target->sessions.several_domains};
     failed = init_rings(target, cpu, memory);
+    if (target->pool.partition_count != 0 && !(target->caps.bits & RDMA_CAP_ATOMIC_CPU))
+        target->ask_octets = rdma_chain_octets(cpu->rdma, config->max_connections);
     if (!failed) {
         failed = init_table(target, cpu, memory->entries, (uint32_t)entries);
         if (!failed)

@@ -82,7 +82,9 @@ struct kbtp_target {
     /* DIRECT_LOAD: the same blocks, and the table, for peers to read. */
     struct rdma_region pool_region, table_region;
     uint32_t features; /* of config.features those that the device can serve */
-    uint32_t reserved;
+    /* Of the queue through which each worker has the RNIC take tickets of partitions; 0: CPUs may
+     * do that themselves (RDMA_CAP_ATOMIC_CPU, I-37). */
+    uint32_t ask_octets;
     struct rdma_caps caps;
 };
 

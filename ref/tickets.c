@@ -25,8 +25,8 @@ static uint32_t head_of(const struct kbtp_cpu *cpu, const struct kbtp_ring *ring
     return kbtp_counter_ticket(mem_load64(cpu->mem, ring->head));
 }
 
-/* Whoever took a ticket from this one on is gone: it is taken again. FetchAdd, as ever: here by a
- * CPU, which partitions need to be atomic with the RNIC's (I-37). */
+/* Whoever took a ticket from this one on is gone: it is taken again. No RNIC has anything to do
+ * with this Head now, so a CPU may advance it (I-37). */
 static void put_head_at(const struct kbtp_cpu *cpu, const struct kbtp_ring *ring, uint32_t ticket)
 {
     uint64_t head = mem_load64(cpu->mem, ring->head), good = kbtp_ring_counter(ring, ticket);
@@ -148,6 +148,25 @@ bool kbtp_tickets_within_quota(const struct kbtp_worker *w, const struct kbtp_cp
     return (uint64_t)usage + taken <= w->target->sessions.grants[c->session].quota;
 }
 
+void kbtp_tickets_ask(const struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                      const struct kbtp_connection *c)
+{
+    struct kbtp_tickets *t = kbtp_tickets_of(w, c);
+    t->asked = head_of(cpu, kbtp_ring_of(w, c));
+    t->asking = 1;
+}
+
+void kbtp_tickets_asked(const struct kbtp_worker *w, const struct kbtp_connection *c)
+{
+    struct kbtp_tickets *t = kbtp_tickets_of(w, c);
+    t->asked = t->asking = 0;
+}
+
+bool kbtp_tickets_asking(const struct kbtp_worker *w, const struct kbtp_connection *c)
+{
+    return kbtp_tickets_of(w, c)->asking;
+}
+
 void kbtp_tickets_settle(const struct kbtp_worker *w, const struct kbtp_connection *c)
 {
     struct kbtp_tickets *t = kbtp_tickets_of(w, c);
@@ -261,12 +280,13 @@ static void look_at(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kb
         t->expired = 1;
 }
 
-/* Only the N oldest can have a block. */
+/* Only the N oldest can have a block. One that the RNIC is just taking for the target is not to be
+ * taken for the initiator's. */
 static void begin_to_look(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                           struct kbtp_connection *c, struct kbtp_tickets *t)
 {
     const struct kbtp_ring *ring = kbtp_ring_of(w, c);
-    uint32_t unbound = head_of(cpu, ring) - t->oldest;
+    uint32_t unbound = (t->asking ? t->asked : head_of(cpu, ring)) - t->oldest;
     t->at = t->oldest;
     t->seen = t->oldest + (unbound < ring->config.slot_count ? unbound : ring->config.slot_count);
 }

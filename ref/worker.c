@@ -45,6 +45,13 @@ static bool has_partitions(const struct kbtp_target *target)
     return target->pool.partition_count != 0;
 }
 
+/* Heads of partitions are advanced by the RNIC alone; so many of its FetchAdds at a time. */
+static uint32_t asks_depth(const struct kbtp_target *target)
+{
+    uint32_t connections = target->config.max_connections, most = target->caps.max_queue;
+    return target->ask_octets == 0 ? 0 : connections < most ? connections : most;
+}
+
 static uint32_t partition_slots(const struct kbtp_target *target)
 {
     if (!has_partitions(target))
@@ -65,11 +72,12 @@ void kbtp_worker_memory(const struct kbtp_target *target, struct kbtp_worker_mem
     memory->private_octets =
         sizeof(struct kbtp_worker) + config->max_connections * per_connection +
         retentions * sizeof(struct kbtp_retention) + tickets * sizeof(struct kbtp_tickets) +
-        round_up(partition_slots(target), 8) +
+        round_up(partition_slots(target), 8) + round_up(asks_depth(target) * sizeof(uint32_t), 8) +
         config->block_count * sizeof(struct kbtp_deferred_free) + round_up(config->staging, 8);
     memory->buffer_octets =
         round_up(config->max_connections * buffers_of_connection(target), LINE) +
-        config->staging * (size_t)config->block_size;
+        round_up(config->staging * (size_t)config->block_size, asks_depth(target) ? LINE : 1) +
+        target->ask_octets + asks_depth(target) * sizeof(uint64_t);
 }
 
 /* Takes `octets` of private memory, which is zero. */
@@ -102,6 +110,17 @@ static struct rdma_conn_config connection_config(const struct kbtp_worker *w)
         .reads_in = w->target->features != 0 ? caps->max_reads : 0};
 }
 
+static void lay_out_asks(struct kbtp_worker *w, char **memory, uint8_t *buffers)
+{
+    struct kbtp_asks *asks = &w->asks;
+    asks->depth = asks_depth(w->target);
+    if (asks->depth == 0)
+        return;
+    asks->by = carve(memory, asks->depth * sizeof *asks->by);
+    asks->memory = (char *)round_up((uintptr_t)buffers, LINE);
+    asks->answers = (uint8_t *)asks->memory + w->target->ask_octets;
+}
+
 static void lay_out(struct kbtp_worker *w, char *memory, uint8_t *buffers)
 {
     const struct kbtp_target_config *config = &w->target->config;
@@ -128,6 +147,7 @@ static void lay_out(struct kbtp_worker *w, char *memory, uint8_t *buffers)
     w->staging_used = carve(&memory, config->staging);
     w->staging =
         buffers + round_up(config->max_connections * buffers_of_connection(w->target), LINE);
+    lay_out_asks(w, &memory, w->staging + config->staging * (size_t)config->block_size);
 }
 
 static int free_windows(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t count)
@@ -171,7 +191,12 @@ static int take_from_device(struct kbtp_worker *w, const struct kbtp_cpu *cpu, c
     if (!failed) {
         failed = alloc_windows(w, cpu);
         if (!failed) {
-            failed = rdma_listen(cpu->rdma, address);
+            failed = kbtp_asks_begin(w, cpu);
+            if (!failed) {
+                failed = rdma_listen(cpu->rdma, address);
+                if (failed)
+                    kbtp_asks_end(w, cpu);
+            }
             if (failed)
                 free_all_windows(w, cpu);
         }
@@ -209,10 +234,13 @@ int kbtp_worker_init(struct kbtp_worker **worker, const struct kbtp_target *targ
 int kbtp_worker_end(struct kbtp_worker *worker, const struct kbtp_cpu *cpu)
 {
     assert(kbtp_worker_idle(worker));
-    int failed = free_all_windows(worker, cpu);
-    int failed_too = rdma_dereg(cpu->rdma, &worker->region);
-    int failed_at_last = rdma_cq_destroy(cpu->rdma, worker->cq);
-    return failed ? failed : failed_too ? failed_too : failed_at_last;
+    int failures[] = {kbtp_asks_end(worker, cpu), free_all_windows(worker, cpu),
+                      rdma_dereg(cpu->rdma, &worker->region),
+                      rdma_cq_destroy(cpu->rdma, worker->cq)};
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++)
+        if (failures[i])
+            return failures[i];
+    return 0;
 }
 
 /* ---- the life of a connection ------------------------------------------------------------ */
@@ -427,6 +455,7 @@ void kbtp_retry_deferred(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
 /* What others wait for needs no completion: it goes on without. */
 static void leave_ring(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
 {
+    kbtp_asks_advance(w, cpu);
     for (uint32_t i = 0; i < w->target->config.max_connections; i++)
         kbtp_requests_leave_tickets(w, cpu, &w->connections[i]);
     kbtp_retry_deferred(w, cpu);
@@ -440,6 +469,7 @@ int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uin
         leave_ring(worker, cpu);
         return taken;
     }
+    kbtp_asks_advance(worker, cpu);
     for (uint32_t i = 0; i < worker->target->config.max_connections; i++) {
         struct kbtp_connection *c = &worker->connections[i];
         kbtp_probe_advance(worker, cpu, c);
@@ -483,7 +513,7 @@ static void look_at_connection(const struct kbtp_worker *w, const struct kbtp_co
     for (uint32_t n = 0; n < c->order_count; n++) {
         const struct kbtp_request *request = kbtp_nth_request(w, c, n);
         look->requests += request->stage != KBTP_STAGE_DONE; /* a GOODBYE, until drained */
-        look->tickets += request->stage == KBTP_STAGE_TICKET;
+        look->tickets += request->stage == KBTP_STAGE_TICKET || request->stage == KBTP_STAGE_ASKING;
         look->reads += request->stage == KBTP_STAGE_READING;
         look->locked += request->stage == KBTP_STAGE_LOCKED;
         look->leaving += request->stage == KBTP_STAGE_RELEASE;

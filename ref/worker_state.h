@@ -10,6 +10,7 @@
 
 /*
  * NEW      received; begins when those before it have, and no earlier one is about its handle
+ * ASKING   ALLOC_STORE: the RNIC takes its ticket; those behind begin after it
  * TICKET   ALLOC_STORE: has a ticket, its slot is not filled yet
  * STAGING  STORE: waits for a block to read into
  * FETCH    waits for room to post its RDMA Read
@@ -22,6 +23,7 @@
 enum kbtp_stage {
     KBTP_STAGE_UNUSED,
     KBTP_STAGE_NEW,
+    KBTP_STAGE_ASKING,
     KBTP_STAGE_TICKET,
     KBTP_STAGE_STAGING,
     KBTP_STAGE_FETCH,
@@ -102,6 +104,22 @@ struct kbtp_tickets {
     uint32_t seen;    /* LOOK, RECLAIM, ENDING: up to here */
     uint32_t drain;   /* DRAIN: completions that may have come before it began */
     uint32_t expired; /* LOOK: one is */
+    uint32_t asking;  /* the RNIC takes one for an ALLOC_STORE */
+    uint32_t asked;   /* `asking`: no ticket before this one is that */
+};
+
+/* FetchAdds on Heads of partitions that the RNIC executes for this worker (ref/asks.c); one of a
+ * connection at a time. */
+struct kbtp_asks {
+    struct rdma_chain_queue queue;
+    char *memory;             /* of the queue */
+    uint8_t *answers;         /* 8 octets for each of its places, in w->region */
+    uint32_t *by;             /* for each of its places: the connection */
+    uint32_t depth;           /* 0: there are none, CPUs take tickets as RNICs do */
+    uint32_t asked, answered; /* numbers of work requests */
+    uint32_t exists;          /* the queue */
+    uint32_t broken;          /* it has failed; a new one is made when all is answered */
+    uint32_t reserved;
 };
 
 /* A connection that is asked whether it lives (I-16). */
@@ -159,6 +177,7 @@ struct kbtp_worker {
                                             ticket since it has a block */
     struct kbtp_counters *counters;      /* of this worker only; NULL: it does not count */
     struct kbtp_deferred deferred;
+    struct kbtp_asks asks;
     uint8_t *staging; /* blocks */
     uint8_t *staging_used;
     struct rdma_region region; /* of all buffers */
@@ -237,6 +256,9 @@ bool kbtp_request_received(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                            struct kbtp_connection *c, uint32_t number, uint32_t octets);
 /* Its RDMA Read has completed well. */
 void kbtp_request_data_is_there(struct kbtp_request *request);
+/* The ticket that the RNIC was asked for has come, in `counter`; or it has not, if not `well`. */
+void kbtp_request_has_ticket(struct kbtp_worker *w, struct kbtp_connection *c, bool well,
+                             uint64_t counter);
 /* Moves the requests of a connection on as far as they can go. */
 void kbtp_requests_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                            struct kbtp_connection *c);
@@ -296,6 +318,11 @@ bool kbtp_tickets_begin(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
 /* May this session have so many tickets and blocks? `usage` counts those that the target knows. */
 bool kbtp_tickets_within_quota(const struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                                const struct kbtp_connection *c, uint32_t usage);
+/* The RNIC is asked for a ticket; until kbtp_tickets_asked() nobody knows which. */
+void kbtp_tickets_ask(const struct kbtp_worker *w, const struct kbtp_cpu *cpu,
+                      const struct kbtp_connection *c);
+void kbtp_tickets_asked(const struct kbtp_worker *w, const struct kbtp_connection *c);
+bool kbtp_tickets_asking(const struct kbtp_worker *w, const struct kbtp_connection *c);
 /* A ticket is bound, or was taken for an ALLOC_STORE: it is counted there now. */
 void kbtp_tickets_settle(const struct kbtp_worker *w, const struct kbtp_connection *c);
 /* The slot of one is: for a BIND, for an ALLOC_STORE, or because it is abandoned. */
@@ -317,6 +344,22 @@ bool kbtp_tickets_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct 
 /* Before its session is handed on. */
 void kbtp_tickets_forget(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
                          struct kbtp_connection *c);
+
+/* ---- ref/asks.c -------------------------------------------------------------------------- */
+
+/* Whether tickets of this connection are to be asked for. */
+static inline bool kbtp_asks(const struct kbtp_worker *w, const struct kbtp_connection *c)
+{
+    return w->asks.depth != 0 && kbtp_tickets_of(w, c);
+}
+
+/* With the worker; the second fails as rdma_chain_destroy() does. */
+int kbtp_asks_begin(struct kbtp_worker *w, const struct kbtp_cpu *cpu);
+int kbtp_asks_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu);
+/* Asks for a ticket of this connection's partition. -ENOMEM: later; else the device failed. */
+int kbtp_ask(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c);
+/* In each poll: hands out those that have come. */
+void kbtp_asks_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu);
 
 /* ---- ref/answer.c ------------------------------------------------------------------------ */
 

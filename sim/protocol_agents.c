@@ -237,11 +237,9 @@ static bool is_finished(const struct sim_initiator *s, const struct protocol_ini
  */
 static bool has_link(const struct sim_agent *agent)
 {
-    const struct sim_protocol_part *part = &agent->world->scenario->protocol;
-    uint32_t initiator = sim_protocol_initiator(agent->world, agent->index), first = 0;
-    for (uint32_t i = 0; i < initiator; i++)
-        first += PROTOCOL_LINKS(&part->initiators[i]);
-    for (uint32_t i = 0; i < PROTOCOL_LINKS(&part->initiators[initiator]); i++)
+    uint32_t first, count;
+    sim_rnic_links_of(agent->world, agent->index, &first, &count);
+    for (uint32_t i = 0; i < count; i++)
         if (!sim_rnic_link(agent->world, first + i).exists)
             return true;
     return false;

@@ -14,6 +14,7 @@
 
 #define ADDRESS "target"
 #define MAX_READS 4u
+#define WORKER_SGES 1u
 #define BUFFERS_BASE UINT64_C(0x100000) /* Tagged Offset of the first buffer of an initiator */
 
 /* ---- quiescence -------------------------------------------------------------------------- */
@@ -297,21 +298,23 @@ static uint32_t largest_message(const struct sim_scenario *s)
 
 /* `max_inline`: just what its CPUs use, since every work request has room for it. */
 static int add_rnic(struct sim_world *w, const char *name, uint32_t regions, uint32_t windows,
-                    uint32_t max_inline)
+                    uint32_t max_inline, bool loops)
 {
     const struct sim_scenario *s = w->scenario;
     bool rdmap = s->machine.ordering == SIM_ORDERING_RDMAP;
-    uint32_t unmasked = s->counters == SIM_COUNTERS_UNMASKED ? RDMA_CAP_MASKED : 0;
-    struct sim_rnic_config config = {.ordering = s->machine.ordering,
-                                     .bits = SIM_RNIC_BITS & ~unmasked,
-                                     .binding =
-                                         rdmap ? RDMA_BINDING_RDMAP : RDMA_BINDING_INFINIBAND,
-                                     .max_message = largest_message(s),
-                                     .max_inline = max_inline,
-                                     .max_reads = MAX_READS,
-                                     .regions = regions,
-                                     .windows = windows,
-                                     .seed = 1};
+    uint32_t lacking = s->counters == SIM_COUNTERS_UNMASKED ? RDMA_CAP_MASKED : 0;
+    if (s->atomics == SIM_ATOMICS_ADAPTER)
+        lacking |= RDMA_CAP_ATOMIC_CPU;
+    struct sim_rnic_config config = {
+        .ordering = s->machine.ordering,
+        .bits = (SIM_RNIC_BITS | (loops ? SIM_RNIC_CHAIN_BITS : 0)) & ~lacking,
+        .binding = rdmap ? RDMA_BINDING_RDMAP : RDMA_BINDING_INFINIBAND,
+        .max_message = largest_message(s),
+        .max_inline = max_inline,
+        .max_reads = MAX_READS,
+        .regions = regions,
+        .windows = windows,
+        .seed = 1};
     return sim_rnic_add(w, name, &config);
 }
 
@@ -331,6 +334,15 @@ static uint32_t connections_of(const struct sim_protocol_part *part, uint32_t wo
         if (goes_to(&part->initiators[i], worker))
             connections += PROTOCOL_LINKS(&part->initiators[i]);
     return connections != 0 ? connections : 1;
+}
+
+/* Do workers have the RNIC take tickets for them (ref/asks.c)? */
+static bool asks_for_tickets(const struct sim_scenario *s)
+{
+    bool partitions = false;
+    for (uint32_t i = 0; i < s->protocol.initiators_count; i++)
+        partitions |= has_partition(&s->protocol.initiators[i]);
+    return partitions && s->atomics == SIM_ATOMICS_ADAPTER;
 }
 
 static uint32_t most_connections(const struct sim_protocol_part *part)
@@ -369,10 +381,11 @@ static int attach_worker(struct sim_world *w, uint32_t worker, uint32_t rnic)
     struct sim_rnic_limits limits = {.connections = most_connections(part),
                                      .send_depth = 2 * (part->credits + 1),
                                      .recv_depth = part->credits + 1,
-                                     .max_sge = 1,
+                                     .max_sge = WORKER_SGES,
                                      .reads = MAX_READS,
                                      .cqs = 1,
                                      .timers = worker_timers(part, most_connections(part)),
+                                     .loops = asks_for_tickets(w->scenario),
                                      .never_disconnects = never_ends(part)};
     return sim_rnic_attach(w, worker, rnic, &limits);
 }
@@ -440,7 +453,7 @@ static int attach_initiator(struct sim_world *w, struct protocol_world *world, u
     snprintf(world->names[initiator], sizeof world->names[initiator], "%s" SIM_RNIC_SUFFIX,
              s->name);
     int rnic = add_rnic(w, world->names[initiator], s->program_count + 2, windows_of(s),
-                        KBTP_REQUEST_MAX_OCTETS + longest_inline(s));
+                        KBTP_REQUEST_MAX_OCTETS + longest_inline(s), false);
     if (rnic < 0)
         return rnic;
     struct sim_rnic_limits limits = {.connections = 1,
@@ -475,10 +488,10 @@ static int add_agents(struct sim_world *w, struct protocol_world *world,
         index = add_initiator(w, world, i);
     if (index < 0)
         return index;
-    uint32_t partitions = p->ring.rings_count - 1;
-    int rnic =
-        add_rnic(w, SIM_TARGET_RNIC_NAME, 3 + p->workers + 2 * partitions,
-                 partitions != 0 ? p->workers * most_connections(part) : 0, KBTP_HELLO_ACK_OCTETS);
+    uint32_t partitions = p->ring.rings_count - 1, loops = asks_for_tickets(w->scenario);
+    int rnic = add_rnic(w, SIM_TARGET_RNIC_NAME, 3 + (1 + loops) * p->workers + 2 * partitions,
+                        partitions != 0 ? p->workers * most_connections(part) : 0,
+                        KBTP_HELLO_ACK_OCTETS, loops);
     if (rnic < 0)
         return rnic;
     int failed = 0;
@@ -776,6 +789,8 @@ int sim_protocol_world_build(struct sim_world *w)
     uint32_t segments = w->arena.segments_count; /* of them some are its constants */
     sized.pool.partitions = memory.partitions;
     sized.pool.partition_count = world->view.ring.rings_count - 1;
+    if (asks_for_tickets(w->scenario))
+        sized.ask_octets = sim_rnic_chain_octets(WORKER_SGES, sized.config.max_connections);
     kbtp_worker_memory(&sized, &need);
     failed = ghost_memory(w, &world->view);
     if (!failed)

@@ -361,6 +361,14 @@ uint32_t sim_rnic_links(const struct sim_world *w)
     return w->rnics ? w->rnics->links_count : 0;
 }
 
+void sim_rnic_links_of(const struct sim_world *w, uint32_t cpu_agent, uint32_t *first,
+                       uint32_t *count)
+{
+    const struct sim_handle *h = w->agents[cpu_agent].handle;
+    *first = h->first_link;
+    *count = h->limits.links;
+}
+
 static bool side_lives(const struct sim_world *w, const struct rnic_link *link, uint32_t side)
 {
     const struct end *end = rnic_end_at(w, link, side);

@@ -84,6 +84,8 @@ int sim_rnic_add(struct sim_world *w, const char *name, const struct sim_rnic_co
 /* Gives a CPU its handle, agent->rdma. 0, -ENOMEM, -EINVAL. */
 int sim_rnic_attach(struct sim_world *w, uint32_t cpu_agent, uint32_t rnic_agent,
                     const struct sim_rnic_limits *limits);
+/* What rdma_chain_octets() says of handles with so many SGEs, before there is one. */
+uint32_t sim_rnic_chain_octets(uint32_t max_sge, uint32_t depth);
 /*
  * Where rdma_connect() of that CPU goes: its n-th one to the n-th listener, later ones to the last;
  * `address` means nothing. 0, -ENOMEM, -EINVAL.
@@ -113,6 +115,9 @@ struct sim_link_info {
 };
 
 uint32_t sim_rnic_links(const struct sim_world *w);
+/* The range of those that this CPU may make. */
+void sim_rnic_links_of(const struct sim_world *w, uint32_t cpu_agent, uint32_t *first,
+                       uint32_t *count);
 struct sim_link_info sim_rnic_link(const struct sim_world *w, uint32_t link);
 
 /*

@@ -45,7 +45,12 @@ static const struct field {
 
 uint32_t rnic_chain_wqe_octets(const struct sim_handle *h)
 {
-    return SIM_RNIC_WQE_OCTETS + (h->limits.max_sge * 16u + 63u) / 64 * 64;
+    return sim_rnic_chain_octets(h->limits.max_sge, 1);
+}
+
+uint32_t sim_rnic_chain_octets(uint32_t max_sge, uint32_t depth)
+{
+    return depth * (SIM_RNIC_WQE_OCTETS + (max_sge * 16u + 63u) / 64 * 64);
 }
 
 uint32_t rnic_chain_octets(const struct sim_handle *h, uint32_t depth)

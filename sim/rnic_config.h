@@ -21,7 +21,7 @@ enum sim_ordering { SIM_ORDERING_RDMAP, SIM_ORDERING_INFINIBAND, SIM_ORDERING_ST
      RDMA_CAP_BASE_TO | RDMA_CAP_SOLICITED)
 
 /* And in worlds, with limits.loops and shared memory (sim/rnic.h). */
-#define SIM_RNIC_CHAIN_BITS (RDMA_CAP_CHAIN | RDMA_CAP_CHAIN_STRIDED)
+#define SIM_RNIC_CHAIN_BITS (RDMA_CAP_CHAIN | RDMA_CAP_CHAIN_STRIDED | RDMA_CAP_LOOP)
 
 /* A message for which no receive is posted waits for one, however long that takes. */
 #define SIM_RNR_FOREVER 7u

@@ -52,6 +52,7 @@ static void read_choices(const struct sim_raw_scenario *raw, struct sim_scenario
     s->machine.dma_order = (enum sim_dma_order)sim_choice(raw->dma_order, SIM_DMA_ANY);
     s->machine.ordering = (enum sim_ordering)sim_choice(raw->ordering, SIM_ORDERING_RDMAP);
     s->counters = (enum sim_counters)sim_choice(raw->counters, SIM_COUNTERS_MASKED);
+    s->atomics = (enum sim_atomics)sim_choice(raw->atomics, SIM_ATOMICS_GLOBAL);
     s->addr_le = sim_choice(raw->address_le, false);
 }
 

@@ -18,6 +18,8 @@ enum sim_agent_kind { SIM_AGENT_CPU, SIM_AGENT_RNIC };
 enum sim_memory { SIM_MEMORY_SC, SIM_MEMORY_TSO, SIM_MEMORY_RELAXED };
 enum sim_dma_order { SIM_DMA_ANY, SIM_DMA_ASCENDING, SIM_DMA_DESCENDING };
 enum sim_counters { SIM_COUNTERS_MASKED, SIM_COUNTERS_UNMASKED };
+/* Towards whom an RNIC's atomics are atomic: all, or that RNIC alone (I-37). */
+enum sim_atomics { SIM_ATOMICS_GLOBAL, SIM_ATOMICS_ADAPTER };
 enum sim_free_completes { SIM_FREE_COMPLETES_DEFERRED, SIM_FREE_COMPLETES_WRITTEN };
 
 #define SIM_MAX_SLOTS 65536u
@@ -201,6 +203,7 @@ struct sim_scenario {
     uint32_t first_ticket;
     uint32_t first_generation; /* 1 to 65535 */
     enum sim_counters counters;
+    enum sim_atomics atomics;
     bool addr_le;
 
     struct sim_ring_part ring;         /* zero in the other kind */

@@ -27,6 +27,8 @@ static const cyaml_strval_t orderings[] = {{"rdmap", SIM_ORDERING_RDMAP},
                                            {"strong", SIM_ORDERING_STRONG}};
 static const cyaml_strval_t counter_forms[] = {{"masked", SIM_COUNTERS_MASKED},
                                                {"unmasked", SIM_COUNTERS_UNMASKED}};
+static const cyaml_strval_t atomicities[] = {{"global", SIM_ATOMICS_GLOBAL},
+                                             {"adapter", SIM_ATOMICS_ADAPTER}};
 static const cyaml_strval_t completions[] = {{"deferred", SIM_FREE_COMPLETES_DEFERRED},
                                              {"written", SIM_FREE_COMPLETES_WRITTEN}};
 static const cyaml_strval_t booleans[] = {{"false", false}, {"true", true}};
@@ -157,6 +159,7 @@ static const cyaml_schema_value_t initiator_schema = {
 static const cyaml_schema_field_t protocol_fields[] = {
     FIRST_FIELDS,
     CHOICE(sim_raw_scenario, ordering, orderings),
+    CHOICE(sim_raw_scenario, atomics, atomicities),
     STRING(sim_raw_scenario, handles, REQUIRED),
     STRING(sim_raw_scenario, credits, OPTIONAL),
     STRING(sim_raw_scenario, max_inline, OPTIONAL),

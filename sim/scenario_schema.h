@@ -90,6 +90,7 @@ struct sim_raw_scenario {
     unsigned freers_count;
 
     int *ordering; /* enum sim_ordering */
+    int *atomics;  /* enum sim_atomics */
     char *credits;
     char *max_inline;
     char *losses;

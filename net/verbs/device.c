@@ -72,7 +72,7 @@ static uint32_t capabilities(const struct rdma_verbs *d, bool iwarp)
     /* No driver of iWARP has Immediate Data. BASE_TO: where drivers honour the base they take it
      * for local SGEs as well, whose addresses are the CPU's here; and siw ignores it. */
     if (!iwarp)
-        bits |= RDMA_CAP_IMM | RDMA_CAP_ORDERED_WRITES | RDMA_CAP_WRITE_ACKED;
+        bits |= RDMA_CAP_IMM | RDMA_CAP_ORDERED_WRITES | RDMA_CAP_WRITE_ACKED | RDMA_CAP_LOOP;
     return bits;
 }
 
@@ -139,24 +139,12 @@ int verbs_learn(struct rdma_verbs *d, char words[RDMA_VERBS_WORDS])
 
 /* ---- lists --------------------------------------------------------------------------------- */
 
-/* The GID that librdmacm would take, most likely, and why. */
-static void choose_gid(const struct rdma_verbs *d, struct rdma_verbs_about *about)
+/* How much better than others, of those in choose_gid(); 0: there is none. */
+static uint32_t best_gid(struct ibv_context *context, struct ibv_gid_entry *best)
 {
     struct ibv_gid_entry entries[GIDS];
-    ssize_t count = 0;
-    if (d->caps.binding == RDMA_BINDING_RDMAP) {
-        (void)snprintf(about->gid_why, sizeof about->gid_why,
-                       "iWARP runs over TCP: addresses of the interface are used");
-        return;
-    }
-    count = ibv_query_gid_table(d->context, entries, GIDS, 0);
-    static const char *const why[] = {"none: give the network interface an address",
-                                      "RoCE v1 only: stays in one Ethernet segment",
-                                      "RoCE v2, link-local: stays in one network",
-                                      "RoCE v2, an IPv6 address of the interface",
-                                      "RoCE v2, the IPv4 address of the interface",
-                                      "of the InfiniBand port"};
-    uint32_t best = 0;
+    ssize_t count = ibv_query_gid_table(context, entries, GIDS, 0);
+    uint32_t best_rank = 0;
     for (ssize_t i = 0; i < count; i++) {
         const uint8_t *raw = entries[i].gid.raw;
         static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -165,15 +153,41 @@ static void choose_gid(const struct rdma_verbs *d, struct rdma_verbs_about *abou
             rank = 1;
         else if (entries[i].gid_type == IBV_GID_TYPE_ROCE_V2)
             rank = memcmp(raw, mapped, sizeof mapped) == 0 ? 4 : raw[0] == 0xfe ? 2 : 3;
-        if (rank <= best)
+        if (rank <= best_rank)
             continue;
-        best = rank;
-        (void)inet_ntop(AF_INET6, raw, about->gid, sizeof about->gid);
-        size_t length = strlen(about->gid);
-        (void)snprintf(about->gid + length, sizeof about->gid - length, " (%u)",
-                       entries[i].gid_index);
+        best_rank = rank;
+        *best = entries[i];
     }
-    (void)snprintf(about->gid_why, sizeof about->gid_why, "%s", why[best]);
+    return best_rank;
+}
+
+bool verbs_best_gid(struct ibv_context *context, struct ibv_gid_entry *gid)
+{
+    return best_gid(context, gid) != 0;
+}
+
+/* The GID that librdmacm would take, most likely, and why. */
+static void choose_gid(const struct rdma_verbs *d, struct rdma_verbs_about *about)
+{
+    if (d->caps.binding == RDMA_BINDING_RDMAP) {
+        (void)snprintf(about->gid_why, sizeof about->gid_why,
+                       "iWARP runs over TCP: addresses of the interface are used");
+        return;
+    }
+    static const char *const why[] = {"none: give the network interface an address",
+                                      "RoCE v1 only: stays in one Ethernet segment",
+                                      "RoCE v2, link-local: stays in one network",
+                                      "RoCE v2, an IPv6 address of the interface",
+                                      "RoCE v2, the IPv4 address of the interface",
+                                      "of the InfiniBand port"};
+    struct ibv_gid_entry gid;
+    uint32_t rank = best_gid(d->context, &gid);
+    if (rank != 0) {
+        (void)inet_ntop(AF_INET6, gid.gid.raw, about->gid, sizeof about->gid);
+        size_t length = strlen(about->gid);
+        (void)snprintf(about->gid + length, sizeof about->gid - length, " (%u)", gid.gid_index);
+    }
+    (void)snprintf(about->gid_why, sizeof about->gid_why, "%s", why[rank]);
 }
 
 /* The interface of the first GID that has one; iWARP devices have one as well. */

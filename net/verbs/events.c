@@ -127,12 +127,15 @@ static void take_async(struct rdma_verbs *d)
         case IBV_EVENT_QP_REQ_ERR:
         case IBV_EVENT_QP_ACCESS_ERR:
             c = event.element.qp->qp_context;
+            if (!c)
+                break; /* a LOOP queue's: its completions tell it as well */
             atomic_store(&c->failed, true);
             wake(c->handle);
             break;
         case IBV_EVENT_COMM_EST:
             c = event.element.qp->qp_context;
-            (void)rdma_notify(c->id, IBV_EVENT_COMM_EST);
+            if (c)
+                (void)rdma_notify(c->id, IBV_EVENT_COMM_EST);
             break;
         case IBV_EVENT_CQ_ERR:
             q = event.element.cq->cq_context;

@@ -38,6 +38,7 @@ static const struct rdma_ops operations = {
     .post_recv = verbs_post_recv,
     .timer = verbs_timer,
     .random = verbs_random,
+    .chain = &verbs_loop_ops,
 };
 
 /* ---- which device -------------------------------------------------------------------------- */
@@ -281,6 +282,7 @@ void rdma_verbs_handle_close(struct rdma *handle)
     for (uint32_t i = 0; h->conns && i < d->config.connections; i++)
         if (h->conns[i].state != VERBS_UNUSED)
             verbs_conn_free(&h->conns[i]);
+    verbs_loops_end(h);
     for (uint32_t i = 0; i < h->cq_count; i++)
         if (h->cqs[i]) {
             (void)ibv_destroy_cq(h->cqs[i]->cq);

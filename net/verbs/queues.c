@@ -104,10 +104,9 @@ static uint64_t octets_of(const struct rdma_wr *wr)
     return octets;
 }
 
-/* Could the connection execute this? 0 or -errno. */
-static int acceptable(struct verbs_conn *c, const struct rdma_wr *wr)
+int verbs_acceptable(const struct rdma_caps *caps, const struct rdma_wr *wr, uint32_t max_sge,
+                     uint32_t max_inline)
 {
-    const struct rdma_caps *caps = &c->handle->device->caps;
     if (wr->op >= OPERATIONS)
         return wr->op < RDMA_RECV ? -ENOTSUP : -EINVAL; /* chains */
     if (operations[wr->op].needs & ~caps->bits)
@@ -117,15 +116,21 @@ static int acceptable(struct verbs_conn *c, const struct rdma_wr *wr)
         return -ENOTSUP;
     uint64_t octets = octets_of(wr);
     uint32_t sges = wr->op == RDMA_READ ? caps->max_read_sge : caps->max_sge;
-    if (wr->sge_count > sges || wr->sge_count > c->config.max_sge || octets > caps->max_message)
+    if (wr->sge_count > sges || wr->sge_count > max_sge || octets > caps->max_message)
         return -EINVAL;
     if ((wr->op == RDMA_FETCH_ADD || wr->op == RDMA_CAS) &&
         (wr->sge_count != 1 || octets != 8 || wr->remote_to % 8 != 0))
         return -EINVAL;
     bool sends = wr->op >= RDMA_SEND && wr->op <= RDMA_WRITE_IMM;
-    if (wr->flags & RDMA_INLINE && (!sends || octets > c->config.max_inline))
-        return -EINVAL;
-    return wr->op == RDMA_BIND ? verbs_window_ready(c, wr) : 0;
+    return wr->flags & RDMA_INLINE && (!sends || octets > max_inline) ? -EINVAL : 0;
+}
+
+/* Could the connection execute this? 0 or -errno. */
+static int acceptable(struct verbs_conn *c, const struct rdma_wr *wr)
+{
+    int error =
+        verbs_acceptable(&c->handle->device->caps, wr, c->config.max_sge, c->config.max_inline);
+    return error == 0 && wr->op == RDMA_BIND ? verbs_window_ready(c, wr) : error;
 }
 
 static unsigned flags_of(const struct rdma_wr *wr)
@@ -144,11 +149,9 @@ static void copy_sges(const struct rdma_sge *from, uint32_t count, struct ibv_sg
         to[i] = (struct ibv_sge){(uint64_t)(uintptr_t)from[i].addr, from[i].length, from[i].lkey};
 }
 
-static void translate(struct verbs_conn *c, const struct rdma_wr *wr, struct ibv_send_wr *out,
-                      struct ibv_sge *sges)
+void verbs_translate(const struct rdma_wr *wr, struct ibv_send_wr *out, struct ibv_sge *sges)
 {
-    *out = (struct ibv_send_wr){.wr_id = pack(c, false, c->send.next),
-                                .sg_list = sges,
+    *out = (struct ibv_send_wr){.sg_list = sges,
                                 .num_sge = (int)wr->sge_count,
                                 .opcode = operations[wr->op].opcode,
                                 .send_flags = flags_of(wr)};
@@ -173,15 +176,21 @@ static void translate(struct verbs_conn *c, const struct rdma_wr *wr, struct ibv
         out->wr.atomic.compare_add = wr->op == RDMA_CAS ? wr->cas.compare : wr->fetch_add.add;
         out->wr.atomic.swap = wr->op == RDMA_CAS ? wr->cas.swap : 0;
         break;
-    case RDMA_BIND:
-        verbs_window_bind(c, wr, out);
-        break;
     case RDMA_NOOP:
         out->num_sge = 0;
         break;
     default:
         break;
     }
+}
+
+static void translate(struct verbs_conn *c, const struct rdma_wr *wr, struct ibv_send_wr *out,
+                      struct ibv_sge *sges)
+{
+    verbs_translate(wr, out, sges);
+    out->wr_id = pack(c, false, c->send.next);
+    if (wr->op == RDMA_BIND)
+        verbs_window_bind(c, wr, out);
 }
 
 static void remember(struct verbs_queue *q, uint64_t wr_id, uint32_t op, bool late)
@@ -324,7 +333,7 @@ int verbs_post_recv(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, ui
 
 /* ---- polling ----------------------------------------------------------------------------- */
 
-static enum rdma_status status_of(enum ibv_wc_status status)
+enum rdma_status verbs_status_of(enum ibv_wc_status status)
 {
     switch (status) {
     case IBV_WC_SUCCESS:
@@ -435,7 +444,7 @@ static bool take(struct verbs_handle *h, const struct ibv_wc *from, struct rdma_
     if (!c || c->state == VERBS_UNUSED || c->state == VERBS_REJECTED ||
         (from->wr_id >> 33 & VERBS_LIVES) != (c->life & VERBS_LIVES))
         return false;
-    enum rdma_status status = status_of(from->status);
+    enum rdma_status status = verbs_status_of(from->status);
     if (status == RDMA_FLUSHED) { /* told when the queue pair is gone */
         verbs_lose(c);
         return false;

@@ -13,6 +13,7 @@
 
 #define VERBS_SGES 16u /* of a work request, at most */
 #define VERBS_BATCH 32u
+#define VERBS_LOOPS 2u /* of a handle */
 
 /* ---- queues ------------------------------------------------------------------------------ */
 
@@ -99,6 +100,17 @@ struct verbs_cq {
     atomic_bool broken; /* what was on it is lost */
 };
 
+/* A chain queue of kind LOOP. The numbers of its work requests begin with 0, and wrap. */
+struct verbs_loop {
+    char *memory;      /* the caller's: places */
+    struct ibv_qp *qp; /* NULL: it has failed */
+    uint32_t cq;
+    uint32_t depth; /* 0: it does not exist */
+    uint32_t put, enabled, completed;
+    uint32_t completions;
+    enum rdma_status status;
+};
+
 struct verbs_timer {
     uint64_t due_ns;
     bool armed;
@@ -114,6 +126,7 @@ struct verbs_handle {
     struct verbs_conn *conns;
     struct verbs_cq **cqs; /* NULL: a number that is free */
     struct verbs_timer *timers;
+    struct verbs_loop loops[VERBS_LOOPS];
     struct rdma_event *events; /* a ring; what a connection can tell fits */
     uint32_t events_size, events_first, events_count;
     uint32_t cq_count;
@@ -206,6 +219,10 @@ int verbs_error(int result);
 /* Fills in attr, port, caps and driver. Returns 0 or -errno with words. */
 int verbs_learn(struct rdma_verbs *device, char words[RDMA_VERBS_WORDS]);
 
+/* The GID with which a queue pair is to be reached, as librdmacm would choose most likely. False:
+ * there is none. */
+bool verbs_best_gid(struct ibv_context *context, struct ibv_gid_entry *gid);
+
 /* ---- memory.c ------------------------------------------------------------------------------ */
 
 int verbs_reg(struct rdma *r, void *addr, uint64_t length, uint32_t access, uint64_t wanted_base,
@@ -237,6 +254,19 @@ int verbs_post_recv(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, ui
 int verbs_post_receives(struct verbs_conn *c, const struct rdma_wr *wrs, uint32_t count);
 /* Keeps them until there is one; 0 or -errno. */
 int verbs_keep_receives(struct verbs_conn *c, const struct rdma_wr *wrs, uint32_t count);
+
+/* Could a queue with such limits execute this (of BIND only in general)? 0 or -errno. */
+int verbs_acceptable(const struct rdma_caps *caps, const struct rdma_wr *wr, uint32_t max_sge,
+                     uint32_t max_inline);
+/* Without wr_id, and what verbs_window_bind() does. */
+void verbs_translate(const struct rdma_wr *wr, struct ibv_send_wr *out, struct ibv_sge *sges);
+enum rdma_status verbs_status_of(enum ibv_wc_status status);
+
+/* ---- loop.c -------------------------------------------------------------------------------- */
+
+extern const struct rdma_chain_ops verbs_loop_ops;
+/* The handle is closed. */
+void verbs_loops_end(struct verbs_handle *h);
 
 /* ---- connect.c ----------------------------------------------------------------------------- */
 

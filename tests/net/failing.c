@@ -27,6 +27,11 @@ static const struct {
     [FAILING_POST_RECV] = {"post_recv", {-ENOMEM, -EINVAL, -ENOTCONN}},
     [FAILING_TIMER] = {"timer", {-EINVAL}},
     [FAILING_RANDOM] = {"random", {-EIO}},
+    [FAILING_CHAIN_CREATE] = {"chain_create", {-EINVAL, -ENOSPC, -ENOMEM}},
+    [FAILING_CHAIN_DESTROY] = {"chain_destroy", {-EBUSY}},
+    [FAILING_CHAIN_PUT] = {"chain_put", {-ENOMEM, -EINVAL, -ENOTSUP}},
+    [FAILING_CHAIN_ENABLE] = {"chain_enable", {-EINVAL}},
+    [FAILING_CHAIN_STATE] = {"chain_state", {-EINVAL}},
 };
 
 const char *failing_call_name(enum failing_call call)
@@ -188,6 +193,60 @@ static int failing_random(struct rdma *r, void *octets, uint32_t length)
     return error ? error : rdma_random(inner(r), octets, length);
 }
 
+/* ---- chains ------------------------------------------------------------------------------ */
+
+static uint32_t chain_octets(struct rdma *r, uint32_t depth)
+{
+    return rdma_chain_octets(inner(r), depth);
+}
+
+static int chain_create(struct rdma *r, const struct rdma_chain_config *config,
+                        struct rdma_chain_queue *queue)
+{
+    int error = fails(r, FAILING_CHAIN_CREATE);
+    return error ? error : rdma_chain_create(inner(r), config, queue);
+}
+
+static int chain_destroy(struct rdma *r, struct rdma_chain_queue *queue)
+{
+    int error = fails(r, FAILING_CHAIN_DESTROY);
+    return error ? error : rdma_chain_destroy(inner(r), queue);
+}
+
+static int chain_put(struct rdma *r, const struct rdma_chain_queue *queue, uint32_t number,
+                     const struct rdma_wr *wr)
+{
+    int error = fails(r, FAILING_CHAIN_PUT);
+    return error ? error : rdma_chain_put(inner(r), queue, number, wr);
+}
+
+static int chain_enable(struct rdma *r, const struct rdma_chain_queue *queue, uint32_t limit)
+{
+    int error = fails(r, FAILING_CHAIN_ENABLE);
+    return error ? error : rdma_chain_enable(inner(r), queue, limit);
+}
+
+static int chain_state(struct rdma *r, const struct rdma_chain_queue *queue,
+                       struct rdma_chain_state *state)
+{
+    struct failing_plan *plan = self(r)->plan;
+    int error = fails(r, FAILING_CHAIN_STATE);
+    if (!error)
+        error = rdma_chain_state(inner(r), queue, state);
+    if (!error && plan->chain_number != 0 && plan->chain_number == state->completed) {
+        plan->injected = true;
+        state->status = plan->status;
+    }
+    return error;
+}
+
+static const struct rdma_chain_ops failing_chain_ops = {.octets = chain_octets,
+                                                        .create = chain_create,
+                                                        .destroy = chain_destroy,
+                                                        .put = chain_put,
+                                                        .enable = chain_enable,
+                                                        .state = chain_state};
+
 /* ---- completions ------------------------------------------------------------------------- */
 
 /* Nothing else is valid then. */
@@ -254,6 +313,7 @@ static const struct rdma_ops failing_ops = {
     .post_recv = post_recv,
     .timer = timer,
     .random = failing_random,
+    .chain = &failing_chain_ops,
 };
 
 struct rdma *failing_handle(struct failing *failing, struct rdma *wrapped,

@@ -8,7 +8,7 @@
 
 #include "net/rdma.h"
 
-/* Those of struct rdma_ops that can fail. */
+/* Those of struct rdma_ops, and of struct rdma_chain_ops for LOOP queues, that can fail. */
 enum failing_call {
     FAILING_REG,
     FAILING_DEREG,
@@ -27,6 +27,11 @@ enum failing_call {
     FAILING_POST_RECV,
     FAILING_TIMER,
     FAILING_RANDOM,
+    FAILING_CHAIN_CREATE,
+    FAILING_CHAIN_DESTROY,
+    FAILING_CHAIN_PUT,
+    FAILING_CHAIN_ENABLE,
+    FAILING_CHAIN_STATE,
     FAILING_CALLS,
 };
 
@@ -43,6 +48,8 @@ struct failing_plan {
     enum rdma_op op;
     uint32_t completion_number;
     enum rdma_status status;
+    /* The rdma_chain_state() that says so many are completed says this status too; 0: none. */
+    uint32_t chain_number;
     void (*cut)(struct rdma *r, uint32_t conn); /* ends a connection of the inner provider */
 
     uint32_t calls[FAILING_CALLS];       /* made up to now */

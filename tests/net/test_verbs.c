@@ -428,6 +428,142 @@ static void timers_expire(void)
     close_world();
 }
 
+/* ---- a queue pair of the device with itself ---------------------------------------------- */
+
+#define LOOP_DEPTH 4u
+static _Alignas(64) char loop_memory[4096];
+static struct rdma_chain_queue loop;
+
+static int open_loop(enum fake_kind kind)
+{
+    const struct fake_config config = {.kind = kind, .devices = 1};
+    const struct rdma_chain_config wanted = {
+        .kind = RDMA_CHAIN_LOOP, .depth = LOOP_DEPTH, .memory = loop_memory};
+    open_world(&config);
+    CU_ASSERT(rdma_chain_octets(w->a.rdma, LOOP_DEPTH) <= sizeof loop_memory);
+    return rdma_chain_create(w->a.rdma, &wanted, &loop);
+}
+
+/* To the first word of the region from the second one on; both are a's. */
+static int add_one(uint32_t number, uint32_t stag)
+{
+    struct rdma_sge sge = {w->a.memory + 8 + 8 * (number % LOOP_DEPTH), 8, w->a.region.lkey};
+    struct rdma_wr add = {.op = RDMA_FETCH_ADD,
+                          .flags = RDMA_SIGNALED,
+                          .sges = &sge,
+                          .sge_count = 1,
+                          .remote_to = w->a.region.base_to,
+                          .remote_stag = stag,
+                          .fetch_add = {.add = 1}};
+    return rdma_chain_put(w->a.rdma, &loop, number, &add);
+}
+
+static struct rdma_chain_state loop_state(void)
+{
+    struct rdma_chain_state state = {0};
+    CU_ASSERT_EQUAL(rdma_chain_state(w->a.rdma, &loop, &state), 0);
+    return state;
+}
+
+static uint64_t word(uint32_t n)
+{
+    uint64_t value;
+    memcpy(&value, w->a.memory + 8 * n, sizeof value);
+    return value;
+}
+
+static void the_device_for_itself(void)
+{
+    CU_ASSERT_EQUAL_FATAL(open_loop(FAKE_RXE), 0);
+    memset(w->a.memory, 0, 64);
+    for (uint32_t n = 0; n < 3 * LOOP_DEPTH; n++) {
+        CU_ASSERT_EQUAL(add_one(n, w->a.region.stag), 0);
+        CU_ASSERT_EQUAL(loop_state().completed, n);
+        CU_ASSERT_EQUAL(word(0), n);
+        CU_ASSERT_EQUAL(rdma_chain_enable(w->a.rdma, &loop, n + 1), 0);
+        CU_ASSERT_EQUAL(word(1 + n % LOOP_DEPTH), n); /* what was there before */
+    }
+    struct rdma_chain_state state = loop_state();
+    CU_ASSERT_EQUAL(state.completed, 3 * LOOP_DEPTH);
+    CU_ASSERT_EQUAL(state.completions, 3 * LOOP_DEPTH);
+    CU_ASSERT_EQUAL(state.status, RDMA_OK);
+    CU_ASSERT_EQUAL(rdma_chain_destroy(w->a.rdma, &loop), 0);
+    CU_ASSERT_EQUAL(rdma_chain_destroy(w->a.rdma, &loop), -EINVAL);
+    close_world();
+}
+
+/* Several behind one doorbell; no more than there are places. */
+static void several_behind_one_doorbell(void)
+{
+    struct rdma_verbs_counts counts;
+    CU_ASSERT_EQUAL_FATAL(open_loop(FAKE_RXE), 0);
+    memset(w->a.memory, 0, 64);
+    CU_ASSERT_EQUAL(rdma_chain_enable(w->a.rdma, &loop, 1), -EINVAL); /* none was put */
+    for (uint32_t n = 0; n < LOOP_DEPTH; n++)
+        CU_ASSERT_EQUAL(add_one(n, w->a.region.stag), 0);
+    CU_ASSERT_EQUAL(add_one(LOOP_DEPTH, w->a.region.stag), -ENOMEM);
+    CU_ASSERT_EQUAL(add_one(LOOP_DEPTH + 1, w->a.region.stag), -EINVAL);
+    CU_ASSERT_EQUAL(rdma_chain_enable(w->a.rdma, &loop, LOOP_DEPTH), 0);
+    rdma_verbs_counts(w->a.rdma, &counts);
+    CU_ASSERT_EQUAL(counts.send_batches, 1);
+    CU_ASSERT_EQUAL(loop_state().completed, LOOP_DEPTH);
+    CU_ASSERT_EQUAL(word(0), LOOP_DEPTH);
+    close_world(); /* the handle ends it */
+}
+
+/* What fails ends it: all that was enabled is over, and nothing is begun any more. */
+static void a_loop_that_fails(void)
+{
+    CU_ASSERT_EQUAL_FATAL(open_loop(FAKE_RXE), 0);
+    memset(w->a.memory, 0, 64);
+    CU_ASSERT_EQUAL(add_one(0, w->a.region.stag), 0);
+    CU_ASSERT_EQUAL(add_one(1, w->a.region.stag ^ 0xff00), 0);
+    CU_ASSERT_EQUAL(add_one(2, w->a.region.stag), 0);
+    CU_ASSERT_EQUAL(rdma_chain_enable(w->a.rdma, &loop, 3), 0);
+    struct rdma_chain_state state = loop_state();
+    CU_ASSERT_EQUAL(state.completed, 3);
+    CU_ASSERT_EQUAL(state.completions, 3);
+    CU_ASSERT_EQUAL(state.status, RDMA_REMOTE_ACCESS);
+    CU_ASSERT_EQUAL(word(0), 1);
+    CU_ASSERT_EQUAL(add_one(3, w->a.region.stag), 0);
+    CU_ASSERT_EQUAL(rdma_chain_enable(w->a.rdma, &loop, 4), 0);
+    CU_ASSERT_EQUAL(loop_state().completed, 4);
+    CU_ASSERT_EQUAL(word(0), 1);
+    for (uint32_t i = 0; i < 2; i++) /* those who listen for the device's events survive this */
+        vw_steps(w, 2);
+    CU_ASSERT_EQUAL(rdma_chain_destroy(w->a.rdma, &loop), 0);
+    close_world();
+}
+
+static void what_a_loop_refuses(void)
+{
+    CU_ASSERT_EQUAL(open_loop(FAKE_SIW), -ENOTSUP);
+    CU_ASSERT_EQUAL(rdma_chain_octets(w->a.rdma, 1), 0);
+    close_world();
+    CU_ASSERT_EQUAL_FATAL(open_loop(FAKE_RXE), 0);
+    struct rdma_sge sge = {w->a.memory, 8, w->a.region.lkey};
+    struct rdma_wr wr = {.op = RDMA_SEND, .sges = &sge, .sge_count = 1};
+    CU_ASSERT_EQUAL(rdma_chain_put(w->a.rdma, &loop, 0, &wr), -EINVAL);
+    wr.op = RDMA_WAIT;
+    CU_ASSERT_EQUAL(rdma_chain_put(w->a.rdma, &loop, 0, &wr), -ENOTSUP);
+    wr.op = RDMA_FETCH_ADD;
+    wr.fetch_add.mask = 1;
+    CU_ASSERT_EQUAL(rdma_chain_put(w->a.rdma, &loop, 0, &wr), -ENOTSUP);
+    wr.op = RDMA_WRITE;
+    wr.flags = RDMA_INLINE;
+    CU_ASSERT_EQUAL(rdma_chain_put(w->a.rdma, &loop, 0, &wr), -EINVAL);
+    struct rdma_chain_config wanted = {.kind = RDMA_CHAIN_CTRL, .depth = 1, .memory = loop_memory};
+    struct rdma_chain_queue other;
+    CU_ASSERT_EQUAL(rdma_chain_create(w->a.rdma, &wanted, &other), -ENOTSUP);
+    wanted.kind = RDMA_CHAIN_LOOP;
+    wanted.memory = loop_memory + 8;
+    CU_ASSERT_EQUAL(rdma_chain_create(w->a.rdma, &wanted, &other), -EINVAL);
+    wanted.memory = loop_memory;
+    CU_ASSERT_EQUAL(rdma_chain_create(w->a.rdma, &wanted, &other), 0);
+    CU_ASSERT_EQUAL(rdma_chain_create(w->a.rdma, &wanted, &other), -ENOSPC);
+    close_world();
+}
+
 int main(void)
 {
     static const struct test tests[] = {
@@ -442,6 +578,10 @@ int main(void)
         {"too much is refused", too_much_is_refused},
         {"waiting and not", waiting_and_not},
         {"timers expire", timers_expire},
+        {"the device for itself", the_device_for_itself},
+        {"several behind one doorbell", several_behind_one_doorbell},
+        {"a loop that fails", a_loop_that_fails},
+        {"what a loop refuses", what_a_loop_refuses},
     };
     return run_tests("net/verbs", tests, sizeof tests / sizeof *tests);
 }

@@ -53,6 +53,34 @@ static void traffic(struct vw *w)
     vw_steps(w, 20);
 }
 
+/* The device adds to its own memory. */
+static void loop(struct vw *w)
+{
+    static _Alignas(64) char memory[1024];
+    const struct rdma_chain_config config = {.kind = RDMA_CHAIN_LOOP, .depth = 2, .memory = memory};
+    struct rdma *r = w->a.rdma;
+    struct rdma_sge sge = {w->a.memory + 8, 8, w->a.region.lkey};
+    struct rdma_wr add = {.op = RDMA_FETCH_ADD,
+                          .flags = RDMA_SIGNALED,
+                          .sges = &sge,
+                          .sge_count = 1,
+                          .remote_to = w->a.region.base_to,
+                          .remote_stag = w->a.region.stag,
+                          .fetch_add = {.add = 1}};
+    struct rdma_chain_queue queue;
+    struct rdma_chain_state state = {0};
+    CU_ASSERT(rdma_chain_octets(r, 2) <= sizeof memory);
+    if (vw_returned(w, rdma_chain_create(r, &config, &queue), rdma_verbs_failure(r)) != 0)
+        return;
+    CU_ASSERT_EQUAL(rdma_chain_put(r, &queue, 0, &add), 0);
+    CU_ASSERT_EQUAL(rdma_chain_enable(r, &queue, 1), 0);
+    for (uint32_t n = 0; n < 100 && state.completed == 0; n++)
+        CU_ASSERT_EQUAL(rdma_chain_state(r, &queue, &state), 0);
+    CU_ASSERT_EQUAL(state.completed, 1);
+    w->told |= state.status != RDMA_OK;
+    (void)vw_returned(w, rdma_chain_destroy(r, &queue), rdma_verbs_failure(r));
+}
+
 static void life(const struct fake_config *config, uint32_t fails)
 {
     struct vw *w = &world;
@@ -64,6 +92,8 @@ static void life(const struct fake_config *config, uint32_t fails)
     if (!w->errors && vw_open(w, 20) == 0 && vw_connect_to(w, VW_ADDRESS) == 0) {
         (void)vw_until(w, VW_CONNECTED, config->late_rtu ? VW_ASKED : VW_CONNECTED);
         traffic(w);
+        if (w->caps.bits & RDMA_CAP_LOOP)
+            loop(w);
     }
     vw_close(w);
 }

@@ -91,7 +91,8 @@ static void who_gets_what(void)
     close_pair();
 }
 
-/* R-RDMAP-03: it takes windows, masked FetchAdd, and atomics that are atomic against CPUs. */
+/* R-RDMAP-03: it takes windows, masked FetchAdd, and atomics that are atomic against CPUs (or a
+ * queue pair of the device with itself, which this one has not). */
 static void what_the_device_must_do(void)
 {
     static const uint32_t needed[] = {RDMA_CAP_WINDOW, RDMA_CAP_FETCH_ADD, RDMA_CAP_MASKED,
@@ -405,7 +406,6 @@ int main(void)
         {"offers that make no sense", offers_that_make_no_sense},
     };
     return run_over_capable("ref/direct_alloc", tests, sizeof tests / sizeof *tests,
-                            RDMA_CAP_WINDOW | RDMA_CAP_FETCH_ADD | RDMA_CAP_MASKED |
-                                RDMA_CAP_ATOMIC_CPU) ||
+                            RDMA_CAP_WINDOW | RDMA_CAP_FETCH_ADD) ||
            run_over_providers("ref/direct_alloc", of_loop, sizeof of_loop / sizeof *of_loop, 1);
 }

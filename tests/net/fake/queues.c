@@ -318,6 +318,33 @@ void fake_to_error(struct fake_qp *qp)
     }
 }
 
+/* Without librdmacm, as far as a queue pair that is its own peer goes: what the InfiniBand
+ * specification demands of each step. */
+static int step(struct fake_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+    static const struct {
+        enum ibv_qp_state from;
+        int demanded;
+    } steps[] = {
+        [IBV_QPS_INIT] = {IBV_QPS_RESET, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+        [IBV_QPS_RTR] = {IBV_QPS_INIT, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                           IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+                                           IBV_QP_MIN_RNR_TIMER},
+        [IBV_QPS_RTS] = {IBV_QPS_RTR, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                          IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC}};
+    if (attr->qp_state < IBV_QPS_INIT || attr->qp_state > IBV_QPS_RTS ||
+        fake.config.kind == FAKE_SIW || qp->qp.state != steps[attr->qp_state].from ||
+        mask != (IBV_QP_STATE | steps[attr->qp_state].demanded))
+        return EINVAL;
+    if (attr->qp_state == IBV_QPS_RTR) {
+        if (attr->dest_qp_num != qp->qp.qp_num || !attr->ah_attr.is_global)
+            return EINVAL;
+        qp->peer = qp;
+    }
+    qp->qp.state = attr->qp_state;
+    return 0;
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
     (void)pthread_mutex_lock(&fake_lock);
@@ -325,7 +352,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
     if (error == 0 && attr_mask == IBV_QP_STATE && attr->qp_state == IBV_QPS_ERR)
         fake_to_error((struct fake_qp *)qp);
     else if (error == 0)
-        error = EINVAL;
+        error = step((struct fake_qp *)qp, attr, attr_mask);
     (void)pthread_mutex_unlock(&fake_lock);
     return error;
 }

@@ -224,7 +224,12 @@ says target.out 'kbtp_stored_octets_total{by="read"} 393216'
 
 ran='one that never sleeps'
 start "$ADDRESS:0" --poll --direct-alloc --blocks 8 --block-size 4KiB --connections 4
-says target.out 'does not offer DIRECT_ALLOC: '
+# rxe's atomics are none against those of CPUs: the target has the device take its tickets (I-37).
+if [ "$DRIVER" = siw ]; then
+    says target.out 'does not offer DIRECT_ALLOC: '
+elif grep -F 'does not offer DIRECT_ALLOC' target.out; then
+    fail 'DIRECT_ALLOC over rxe'
+fi
 as a.id 0 alloc-store +0 --input block --seal
 as a.id 0 load +0 --output loaded
 same loaded block

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/real.h"
 
+#include <errno.h>
+#include <netdb.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -44,11 +46,37 @@ bool real_trusted(bool declared)
     return declared;
 }
 
-double real_now(void)
+uint64_t real_now_ns(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / NS;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+double real_now(void)
+{
+    return (double)real_now_ns() / NS;
+}
+
+double real_cpu(void)
+{
+    struct timespec used;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec / NS;
+}
+
+struct addrinfo *real_socket_address(char address[RDMA_VERBS_ADDRESS])
+{
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+                             .ai_socktype = SOCK_STREAM},
+                    *at;
+    char *colon = strrchr(address, ':'), *host = address;
+    *colon = 0;
+    if (*host == '[') {
+        host++;
+        host[strlen(host) - 1] = 0;
+    }
+    return getaddrinfo(host, colon + 1, &hints, &at) == 0 ? at : NULL;
 }
 
 int64_t real_nanoseconds(double seconds)

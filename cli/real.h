@@ -22,6 +22,15 @@ int real_address(const char *name, char address[RDMA_VERBS_ADDRESS]);
  */
 bool real_trusted(bool declared);
 
+/* What real_address() gave, which is cut to pieces, for sockets: freeaddrinfo() it. NULL: it is
+ * none. */
+struct addrinfo;
+struct addrinfo *real_socket_address(char address[RDMA_VERBS_ADDRESS]);
+
+/* CPU seconds of this process. */
+double real_cpu(void);
+/* Of a clock that only goes forward. */
+uint64_t real_now_ns(void);
 /* Seconds that only go forward. */
 double real_now(void);
 int64_t real_nanoseconds(double seconds);

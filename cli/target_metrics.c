@@ -3,6 +3,7 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #define CONNECTIONS 16u
 #define PATIENCE_S 5u /* with who connects and asks nothing */
 #define PATH "/metrics"
+#define PROCESS_OCTETS 256u
 
 struct server_metrics {
     struct MHD_Daemon *daemon;
@@ -43,13 +45,30 @@ static enum MHD_Result respond_with(struct MHD_Connection *connection, unsigned 
     return text ? respond(connection, status, text, strlen(text), "text/plain") : MHD_NO;
 }
 
+/* Adds what Prometheus' own clients tell of a process. NULL: no memory. */
+static char *with_process(char *text, size_t *octets)
+{
+    char *more = text ? realloc(text, *octets + PROCESS_OCTETS) : NULL;
+    if (!more) {
+        free(text);
+        return NULL;
+    }
+    *octets += (size_t)snprintf(more + *octets, PROCESS_OCTETS,
+                                "# HELP process_cpu_seconds_total User and system CPU time spent, "
+                                "in seconds.\n"
+                                "# TYPE process_cpu_seconds_total counter\n"
+                                "process_cpu_seconds_total %.6f\n",
+                                real_cpu());
+    return more;
+}
+
 static enum MHD_Result respond_with_counters(struct MHD_Connection *connection, struct server *s)
 {
     const struct kbtp_report report = {.counters = &s->sum.counters, .gauges = &s->sum.gauges};
     size_t octets;
     if (!server_count(s))
         return respond_with(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "a worker does not answer\n");
-    char *text = counted_text(&report, &octets);
+    char *text = with_process(counted_text(&report, &octets), &octets);
     return text ? respond(connection, MHD_HTTP_OK, text, octets, "text/plain; version=0.0.4")
                 : MHD_NO;
 }
@@ -92,17 +111,8 @@ static struct MHD_Daemon *start(struct server *s, const struct addrinfo *at)
 /* `numeric` is what real_address() gave. */
 static struct MHD_Daemon *start_at(struct server *s, char *numeric)
 {
-    char *colon = strrchr(numeric, ':');
-    *colon = 0;
-    char *host = numeric;
-    if (*host == '[') {
-        host++;
-        host[strlen(host) - 1] = 0;
-    }
-    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
-                             .ai_socktype = SOCK_STREAM},
-                    *at;
-    if (getaddrinfo(host, colon + 1, &hints, &at) != 0) {
+    struct addrinfo *at = real_socket_address(numeric);
+    if (!at) {
         errno = EINVAL;
         return NULL;
     }

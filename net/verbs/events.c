@@ -2,6 +2,7 @@
 /* What happens by itself, and waiting for it. */
 #include "net/verbs/state.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
@@ -241,26 +242,66 @@ int verbs_event(struct rdma *r, struct rdma_event *event)
     return 1;
 }
 
-int rdma_verbs_wait(struct rdma *handle, int64_t timeout_ns)
+/* 1: it has told all there is; 0: it may have more to tell; or -errno. */
+static int may_wait(struct verbs_handle *h)
 {
-    struct verbs_handle *h = verbs_of(handle);
     if (h->events_count > 0 || h->expired > 0)
         return 0;
     for (uint32_t i = 0; h->moving && i < h->device->config.connections; i++)
         if (h->conns[i].state == VERBS_ENDING && h->conns[i].told_disconnected)
             return 0; /* polling goes on with it */
-    if (!h->armed) {
-        for (uint32_t i = 0; i < h->cq_count; i++) {
-            int error = h->cqs[i] ? verbs_cq_arm(handle, i, false) : 0;
-            if (error != 0)
-                return error;
-        }
-        h->armed = true;
-        return 0;
+    if (h->armed)
+        return 1;
+    for (uint32_t i = 0; i < h->cq_count; i++) {
+        int error = h->cqs[i] ? verbs_cq_arm(&h->rdma, i, false) : 0;
+        if (error != 0)
+            return error;
     }
+    h->armed = true;
+    return 0;
+}
+
+static int milliseconds(int64_t timeout_ns)
+{
     int64_t ms = timeout_ns < 0 ? -1 : timeout_ns / 1000000 + (timeout_ns % 1000000 != 0);
+    return ms > INT32_MAX ? INT32_MAX : (int)ms;
+}
+
+int rdma_verbs_wait(struct rdma *handle, int64_t timeout_ns)
+{
+    struct verbs_handle *h = verbs_of(handle);
+    int may = may_wait(h);
+    if (may <= 0)
+        return may;
     h->counts.waits++;
-    return look(h, ms > INT32_MAX ? INT32_MAX : (int)ms);
+    return look(h, milliseconds(timeout_ns));
+}
+
+int rdma_verbs_wait_any(struct rdma *const *handles, uint32_t count, int64_t timeout_ns)
+{
+    bool all_may = true;
+    if (count == 0 || count > RDMA_VERBS_WAITED)
+        return -EINVAL;
+    for (uint32_t i = 0; i < count; i++) {
+        int may = may_wait(verbs_of(handles[i]));
+        if (may < 0)
+            return may;
+        all_may &= may == 1;
+    }
+    if (!all_may)
+        return 0;
+    struct pollfd fds[RDMA_VERBS_WAITED];
+    for (uint32_t i = 0; i < count; i++)
+        fds[i] = (struct pollfd){.fd = verbs_of(handles[i])->epoll, .events = POLLIN};
+    verbs_of(handles[0])->counts.waits++;
+    if (poll(fds, count, milliseconds(timeout_ns)) < 0)
+        return errno == EINTR ? 0 : verbs_failed(verbs_of(handles[0]), "poll", errno);
+    for (uint32_t i = 0; i < count; i++) {
+        int error = fds[i].revents ? look(verbs_of(handles[i]), 0) : 0;
+        if (error != 0)
+            return error;
+    }
+    return 0;
 }
 
 void rdma_verbs_wake(struct rdma *handle)

@@ -57,6 +57,9 @@ void rdma_verbs_handle_close(struct rdma *handle);
  * that the caller looks once more. Returns 0 or -errno.
  */
 int rdma_verbs_wait(struct rdma *handle, int64_t timeout_ns);
+/* The same for several handles of one thread. */
+#define RDMA_VERBS_WAITED 1024u
+int rdma_verbs_wait_any(struct rdma *const *handles, uint32_t count, int64_t timeout_ns);
 /* Ends the wait of the thread that has this handle, or its next one. For any thread. */
 void rdma_verbs_wake(struct rdma *handle);
 

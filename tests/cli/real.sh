@@ -67,6 +67,29 @@ refused '--allow-unsealed has no direct form' load $at 0 --direct --allow-unseal
 refused 'no option --direct' store $at +0 --direct
 refused 'no option --output' store $at 0 --output x
 
+refused 'which target' bench
+refused "'more'" bench $at more
+refused 'say --trusted-network on both' bench $at # R-SESS-13
+measure() { # TEXT OPTION...
+    refused "$1" bench $at --trusted-network "${@:2}"
+}
+for mix in '' load load= load=x load=-1 load=1,load=2 load=1, ,load=1 load=0 free=1 load=1000001 \
+    load=0,store=0 load=99999999999999999999 'load=1 ,store=1'; do
+    measure '--mix' --mix "$mix"
+done
+measure '--length' --length 2GiB
+measure '--length' --length 0
+measure 'how many octets? --length' --inline
+for value in 0 x 4097; do measure '--depth' --depth $value; done
+for value in 0 x 1025; do measure '--connections' --connections $value; done
+measure '--handles' --handles 0
+measure '--count' --count 0
+measure '--duration' --duration 0
+measure '--duration' --duration 100000h
+measure '--warm-up' --warm-up -1s
+measure '--seed' --seed x
+measure 'not of the form HOST:PORT' --target-metrics localhost
+
 # ---- identities ------------------------------------------------------------------------------
 
 # Without --trusted-network nothing is made (R-SESS-13).
@@ -133,5 +156,6 @@ fails "$none" target --listen $at --trusted-network --policy "$policy" --blocks 
 for operation in load store alloc-store free; do
     fails "$none" $operation $at 0x10 --trusted-network --device rxe0
 done
+fails "$none" bench $at --trusted-network --mix load=1,alloc-free=0 --warm-up 0 --poll --verify
 fails 'nowhere.invalid:7471: ' target --listen nowhere.invalid:7471 --trusted-network
 finish

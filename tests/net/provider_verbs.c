@@ -58,7 +58,7 @@ static int timer(struct rdma *r, uint32_t id, uint64_t delay_ns)
 
 static bool open_as(enum fake_kind kind)
 {
-    const struct fake_config config = {.kind = kind, .devices = 1};
+    const struct fake_config config = {.kind = kind, .devices = 1, .late_reads = kind == FAKE_SIW};
     const struct rdma_verbs_config wanted = {.connections = 16, .timers = 32};
     char words[RDMA_VERBS_WORDS];
     fake_open(&config);

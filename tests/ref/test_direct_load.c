@@ -268,7 +268,7 @@ static void a_loss_between_two_reads(void)
 {
     struct pair_config config = with_direct_load();
     uint32_t lost = 0;
-    for (uint32_t polls = 0; polls < 6; polls++) {
+    for (uint32_t polls = 0; polls < 12; polls++) {
         open_connected(&config);
         stored(0, 64, KBTP_FLAG_SEAL);
         struct pair_initiator *it = &pair.initiators[1];
@@ -292,7 +292,7 @@ static void a_loss_between_two_reads(void)
         expect_status(direct_load(1, &load), KBTP_STATUS_OK);
         close_pair();
     }
-    CU_ASSERT(lost >= 2 && lost < 6);
+    CU_ASSERT(lost >= 2 && lost < 12);
 }
 
 /* R-FREE-06, R-DL-04: the block is freed and bound anew while it is read, after any of the reads.
@@ -301,7 +301,7 @@ static void a_free_between_two_reads(void)
 {
     struct pair_config config = with_direct_load();
     uint32_t changed = 0;
-    for (uint32_t polls = 0; polls < 6; polls++) {
+    for (uint32_t polls = 0; polls < 12; polls++) {
         open_connected(&config);
         fill(0, 0x3c);
         uint16_t generation = stored(0, 40, KBTP_FLAG_SEAL);

@@ -152,6 +152,8 @@ static enum ibv_wc_status move(const struct fake_send *send, struct fake_qp *pee
         scatter(send->sges, at, send->length);
     else
         gather(send, at);
+    if (!reads && ++fake.writes == fake.config.wrong_write)
+        at[send->length - 1] ^= 1;
     return IBV_WC_SUCCESS;
 }
 
@@ -253,6 +255,18 @@ static const enum ibv_wc_opcode names[] = {
     [IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
 };
 
+static void succeed(struct fake_qp *qp, const struct fake_send *send)
+{
+    const struct ibv_wc wc = {.wr_id = send->wr.wr_id,
+                              .opcode = names[send->wr.opcode],
+                              .byte_len = (uint32_t)send->length};
+    if (send->wr.opcode == IBV_WR_RDMA_READ && fake.config.late_reads && qp->late_count < FAKE_LATE)
+        qp->late[(qp->late_first + qp->late_count++) % FAKE_LATE] =
+            (struct fake_cqe){.wc = wc, .number = send->number};
+    else
+        fake_complete(qp, wc, send->number, false);
+}
+
 /* Whoever is not there, or not yet, or in error does not answer: retries go on, and on. */
 void fake_run(struct fake_qp *qp)
 {
@@ -266,10 +280,6 @@ void fake_run(struct fake_qp *qp)
         if (status != IBV_WC_SUCCESS)
             after_failure(qp, &send, status);
         else if (send.wr.send_flags & IBV_SEND_SIGNALED)
-            fake_complete(qp,
-                          (struct ibv_wc){.wr_id = send.wr.wr_id,
-                                          .opcode = names[send.wr.opcode],
-                                          .byte_len = (uint32_t)send.length},
-                          send.number, false);
+            succeed(qp, &send);
     }
 }

@@ -15,6 +15,7 @@
 #define FAKE_INLINE 512u
 #define FAKE_WRS 1024u
 #define FAKE_CQES 8192u
+#define FAKE_LATE 64u
 #define FAKE_PRIVATE 256u
 #define FAKE_WINDOW_KEY 0x800000u
 
@@ -90,7 +91,9 @@ struct fake_qp {
     struct fake_send *sends;
     struct fake_recv *recvs;
     uint32_t sends_first, sends_count, recvs_first, recvs_count;
-    uint32_t posted, retired; /* in the send queue; taken with completions */
+    uint32_t posted, retired;        /* in the send queue; taken with completions */
+    struct fake_cqe late[FAKE_LATE]; /* completions of READs that nobody was told of yet */
+    uint32_t late_first, late_count;
     struct fake_reported async;
     struct fake_qp *other; /* of the device */
     bool running;
@@ -154,7 +157,7 @@ struct fake {
     struct fake_id *ids;
     struct fake_async *async;
     uint32_t pds, channels, next_number;
-    uint32_t calls, fails;
+    uint32_t calls, fails, writes;
     const char *failed;
     int failed_errno;
     uint32_t breaches;

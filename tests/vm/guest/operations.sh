@@ -112,7 +112,7 @@ run 0 wget -q -O metrics "http://$ADDRESS:$metrics/metrics"
 grep -q '^kbtp_requests_total{opcode="LOAD",status="OK"} [1-9]' metrics || fail 'metrics of LOAD'
 grep -q '^kbtp_requests_total{opcode="ALLOC_STORE",status="NO_SPACE"} 1$' metrics ||
     fail 'metrics of NO_SPACE'
-! grep -vE '^# (HELP|TYPE) kbtp_[a-z_]+ .+$|^kbtp_[a-z_]+(\{[a-z_]+="[^"\\]*"(,[a-z_]+="[^"\\]*")*\})? -?[0-9]+$' \
+! grep -vE '^# (HELP|TYPE) (kbtp|process)_[a-z_]+ .+$|^kbtp_[a-z_]+(\{[a-z_]+="[^"\\]*"(,[a-z_]+="[^"\\]*")*\})? -?[0-9]+$|^process_cpu_seconds_total [0-9]+\.[0-9]+$' \
     metrics || fail 'metrics are as Prometheus wants them'
 [ "$(grep -c '^# TYPE' metrics)" = "$(grep -c '^# HELP' metrics)" ] || fail 'each has a type'
 for _ in 1 2 3 4 5 6 7 8; do

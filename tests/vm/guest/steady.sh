@@ -1,0 +1,100 @@
+#!/bin/sh
+# limit: 90 s
+# What an operation costs in system calls when both sides poll. N operations and twice as many are
+# run under strace; what the second run has more is what N operations need: no call but the device's
+# doorbell, at most one for each batch of work requests (so no memory is allocated), and looks for
+# events, of which there is one in 1,024 polls that found nothing, however many operations there
+# are. Nothing is registered.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+PATH=$BIN:$PATH
+# siw counts the pool and the messages.
+# shellcheck disable=SC3045 # dash and busybox have -l
+ulimit -l unlimited
+operations=200
+spare=4 # calls of making a connection, which is not always the same
+failures=0
+
+fail() { # WHAT
+    failures=$((failures + 1))
+    echo "FAILED: $1"
+}
+
+bench() { # OPTION...
+    kbtp bench "$at" --trusted-network --warm-up 0 --poll --seed 1 --json "$@"
+}
+
+# Of a table by strace -c, with "0" when there is none of it.
+calls() { # FILE CALL
+    awk -v name="$2" '$NF == name { n = $4 } END { print n + 0 }' "$1"
+}
+
+number() { # FILE KEY: the first of this name
+    sed -n "s/.*\"$2\":{*\"*\(count\":\)*\([0-9]*\).*/\2/p" "$1"
+}
+
+measure() { # OPERATIONS: bench.N, target.N, json.N
+    strace -f -c -o "target.$1" -p $target 2>strace.err &
+    strace=$!
+    until grep -qs attached strace.err; do usleep 100000; done
+    strace -f -c -o "bench.$1" kbtp bench "$at" --trusted-network --warm-up 0 --poll --seed 1 \
+        --json --count "$1" >"json.$1" || fail "kbtp bench ended with $?"
+    kill -INT $strace
+    wait $strace
+}
+
+# What the target posts at most: an RDMA Read, or the RDMA Write of a LOAD that is not the oldest
+# request, is a batch of its own, and so is each completion without an RDMA Write before it.
+target_batches() { # FILE
+    echo $((2 * ($(number "$1" LOAD) + $(number "$1" STORE) + $(number "$1" ALLOC_STORE)) + \
+        $(number "$1" FREE)))
+}
+
+# That the second run has more.
+more() { # SIDE CALL
+    echo $(($(calls "$1.$((2 * operations))" "$2") - $(calls "$1.$operations" "$2")))
+}
+
+# Doorbells are write() to the device's file.
+check() { # SIDE BATCHES
+    awk '$1 ~ /^[0-9]/ && NF > 3 { print $NF }' "$1.$((2 * operations))" | sort -u >names
+    while read -r call; do
+        case $call in
+            total | epoll_wait) continue ;;
+            write) most=$(($2 + spare)) ;;
+            mmap | munmap | mremap | brk | madvise | ioctl) most=0 ;;
+            *) most=$spare ;;
+        esac
+        n=$(more "$1" "$call")
+        [ "$n" -le "$most" ] || fail "$1: $n more $call for $operations operations, at most $most"
+    done <names
+    echo "$1: for $operations operations $(more "$1" write) writes (at most $2 batches)," \
+        "$(more "$1" mmap) mmap, $(more "$1" munmap) munmap, $(more "$1" brk) brk," \
+        "$(more "$1" ioctl) ioctl, $(more "$1" epoll_wait) looks"
+}
+
+kbtp target --listen "$ADDRESS:0" --trusted-network --poll --blocks 64 --block-size 8KiB \
+    --sessions 2 --connections 2 >target.out 2>target.err </dev/null &
+target=$!
+tries=0
+until grep -qs '^ready' target.out || [ $tries -eq 100 ]; do
+    usleep 100000
+    tries=$((tries + 1))
+done
+at=$(sed -n 's/.*alloc-store \([^ ]*\) .*/\1/p' target.out)
+
+bench --count 50 >json.first || fail "kbtp bench ended with $?" # what only the first one needs
+measure $operations
+measure $((2 * operations))
+twice=json.$((2 * operations))
+check bench $(($(number $twice send_doorbells) - $(number json.$operations send_doorbells)))
+check target $(($(target_batches $twice) - $(target_batches json.$operations)))
+for n in $operations $((2 * operations)); do
+    [ "$(number "json.$n" registrations)" = 0 ] || fail "registrations in json.$n"
+    looks=$(($(calls "bench.$n" epoll_wait) - $(number "json.$n" looks)))
+    echo "bench: $(number "json.$n" looks) looks while measured, and $looks before and after"
+done
+kill -TERM $target
+wait $target || fail 'the target ended with status 0'
+cat bench.* target.[0-9]*
+[ $failures -eq 0 ]

@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 {
     if (argc != 5)
         give_up(2, "usage: vm-drop ADDRESS COUNT PROCESSES SEED");
-    pid_t pids[MOST_PROCESSES];
+    pid_t pids[MOST_PROCESSES] = {0};
     uint32_t left = number_of(argv[2], "COUNT"), lanes = number_of(argv[3], "PROCESSES");
     uint32_t running = 0, lane = 0;
     uint64_t seed = (uint64_t)number_of(argv[4], "SEED") << 16;

@@ -153,7 +153,7 @@ int session_poll(struct session *s, struct kbtp_outcome *outcome)
     if (taken == 1 || s->since == 0)
         s->since = now;
     if (now - s->since > PATIENCE_S)
-        give_up(FAILED, "nothing new for %u s; %u requests without outcome", PATIENCE_S,
+        give_up(ENVIRONMENT, "nothing new for %u s; %u requests without outcome", PATIENCE_S,
                 kbtp_initiator_outstanding(s->initiator));
     return taken;
 }

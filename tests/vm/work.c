@@ -225,12 +225,13 @@ int main(int argc, char **argv)
     if (argc != 5)
         give_up(2, "usage: vm-work ADDRESS IDENTITY SECONDS SEED");
     w.identity = number_of(argv[2], "IDENTITY");
-    time_t until = time(NULL) + number_of(argv[3], "SECONDS");
+    uint32_t seconds = number_of(argv[3], "SECONDS");
     w.random = (number_of(argv[4], "SEED") + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
     if (session_begin(&w.session, session_device(argv[1]), argv[1], w.identity) != 0)
         give_up(4, "%s", rdma_verbs_failure(w.session.cpu.rdma));
     begin(&w);
     (void)signal(SIGTERM, stop);
+    time_t until = time(NULL) + seconds;
     while (!stopped && time(NULL) < until) {
         for (uint32_t place = 0; place < SESSION_DEPTH; place++)
             if (!w.asked[place].used)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # limit: 300 s
-# Initiators and targets are killed at any moment, while several requests are under way: nobody hangs,
-# who survives says what happened, a target goes on serving the others, who comes back within the
+# Initiators and targets are killed at any moment, while several requests are under way: nobody
+# hangs, who survives says what happened, a target goes on serving the others, who comes back within the
 # retention time finds what was bound, and in the end every block can be had (I-16, I-33, I-35).
 # KILLS=50: so many of each, instead of 12; SEED=N: the same moments again.
 #
@@ -137,6 +137,7 @@ check_survivor() { # PID NUMBER
     ran="initiator $2, whose target was killed"
     [ $status -eq 4 ] || fail 'status 4'
     [ "$(wc -l <"err$2")" -eq 1 ] || fail 'one line'
+    says "err$2" 'the connection was lost'
     cat "err$2"
 }
 

@@ -323,8 +323,8 @@ static int poll_initiator(struct real_run *r, uint32_t initiator)
     return taken;
 }
 
-/* How many completions and outcomes were taken; -EIO after a complaint. Where nothing is new, events
- * are looked for (net/verbs/verbs.h: who only polls sees them late). */
+/* How many completions and outcomes were taken; -EIO after a complaint. Where nothing is new,
+ * events are looked for (net/verbs/verbs.h: who only polls sees them late). */
 static int poll_all(struct real_run *r)
 {
     int sum = 0;

@@ -7,8 +7,8 @@
  * The order: at first each initiator, in the order of the file, begins its session. Then they take
  * turns, in the same order, again and again. In its turn an initiator begins its next request, and
  * when `depth` is more than one those behind it, as many as may be outstanding; one that is
- * `direct`, or a GOODBYE, begins when all before it have their outcomes, and nothing behind it begins
- * in the same turn. Then nothing begins until all of them have their outcomes and the target has
+ * `direct`, or a GOODBYE, begins when all before it have their outcomes, and nothing behind it
+ * begins in the same turn. Then nothing begins until all of them have outcomes and the target has
  * nothing left to do.
  *
  * An initiator whose next request comes `after` one that has no outcome yet misses its turn; so

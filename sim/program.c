@@ -163,8 +163,28 @@ static int bind_window(struct kbtp_initiator *library, const struct kbtp_cpu *cp
     return failed;
 }
 
+/* What the initiator does by itself (draft: Direct Modes). */
+static int submit_direct(struct kbtp_initiator *library, const struct kbtp_cpu *cpu,
+                         const struct sim_request *asked, uint64_t handle, uint16_t generation,
+                         const struct rdma_region *region, uint64_t cookie)
+{
+    const struct kbtp_direct_store store = {.handle = handle,
+                                            .data = region->addr,
+                                            .lkey = region->lkey,
+                                            .length = asked->length,
+                                            .generation = generation};
+    const struct kbtp_direct_load load = {.handle = handle,
+                                          .into = region->addr,
+                                          .lkey = region->lkey,
+                                          .length = asked->length,
+                                          .generation = generation};
+    return asked->op == SIM_REQUEST_LOAD
+               ? kbtp_initiator_direct_load(library, cpu, &load, cookie)
+               : kbtp_initiator_direct_store(library, cpu, &store, cookie);
+}
+
 int sim_program_submit(struct kbtp_initiator *library, const struct kbtp_cpu *cpu,
-                       const struct sim_scenario *s, uint32_t initiator, uint32_t number,
+                       const struct sim_scenario *s, uint32_t initiator, uint32_t request,
                        const uint16_t generations[], const struct rdma_region *region,
                        struct rdma_window *window)
 {
@@ -173,39 +193,25 @@ int sim_program_submit(struct kbtp_initiator *library, const struct kbtp_cpu *cp
                                       [SIM_REQUEST_ALLOC_STORE] = KBTP_OP_ALLOC_STORE,
                                       [SIM_REQUEST_FREE] = KBTP_OP_FREE};
     const struct sim_initiator *of = &s->protocol.initiators[initiator];
-    const struct sim_request *request = &of->program[number];
-    if (request->op == SIM_REQUEST_GOODBYE)
-        return kbtp_initiator_goodbye(library, cpu, request->release);
-    uint64_t handle = sim_program_handle(&s->protocol, request);
-    uint16_t generation = generation_for(of, generations, number);
-    if (request->direct && request->op == SIM_REQUEST_ALLOC_STORE) {
-        const struct kbtp_direct_store store = {.handle = handle,
-                                                .data = region->addr,
-                                                .lkey = region->lkey,
-                                                .length = request->length,
-                                                .generation = generation};
-        return kbtp_initiator_direct_store(library, cpu, &store, number);
-    }
-    if (request->direct) {
-        const struct kbtp_direct_load load = {.handle = handle,
-                                              .into = region->addr,
-                                              .lkey = region->lkey,
-                                              .length = request->length,
-                                              .generation = generation};
-        return kbtp_initiator_direct_load(library, cpu, &load, number);
-    }
+    const struct sim_request *asked = &of->program[request];
+    if (asked->op == SIM_REQUEST_GOODBYE)
+        return kbtp_initiator_goodbye(library, cpu, asked->release);
+    uint64_t handle = sim_program_handle(&s->protocol, asked);
+    uint16_t generation = generation_for(of, generations, request);
+    if (asked->direct)
+        return submit_direct(library, cpu, asked, handle, generation, region, request);
     struct kbtp_operation operation = {.handle = handle,
                                        .data = region->addr,
-                                       .length = request->length,
+                                       .length = asked->length,
                                        .generation = generation,
-                                       .flags = flags_for(request),
-                                       .opcode = opcodes[request->op]};
-    if (!request->inline_data && request->op != SIM_REQUEST_FREE) {
+                                       .flags = flags_for(asked),
+                                       .opcode = opcodes[asked->op]};
+    if (!asked->inline_data && asked->op != SIM_REQUEST_FREE) {
         operation.stag = region->stag;
         operation.tagged_offset = region->base_to;
     }
-    int failed = request->invalidate && request->length != 0 && window
+    int failed = asked->invalidate && asked->length != 0 && window
                      ? bind_window(library, cpu, region, window, &operation)
                      : 0;
-    return failed ? failed : kbtp_initiator_submit(library, cpu, &operation, number);
+    return failed ? failed : kbtp_initiator_submit(library, cpu, &operation, request);
 }

@@ -7,8 +7,8 @@
  * with no request outstanding, and in between nothing is allocated and nobody waits for anything
  * but outcomes.
  *
- * A connection has `depth` places, each with a buffer, for one request at a time; and handles of its
- * range, each in at most one request at a time, so that it is known what a handle holds.
+ * A connection has `depth` places, each with a buffer, for one request at a time; and handles of
+ * its range, each in at most one request at a time, so that it is known what a handle holds.
  */
 #ifndef KBTP_CLI_BENCH_H
 #define KBTP_CLI_BENCH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The phases: filling the handles, warming up, measuring. Between them no request is outstanding. */
+/* The phases: filling the handles, warming up, measuring. No request is outstanding in between. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -22,8 +22,8 @@ int real_address(const char *name, char address[RDMA_VERBS_ADDRESS]);
  */
 bool real_trusted(bool declared);
 
-/* What real_address() gave, which is cut to pieces, for sockets: freeaddrinfo() it. NULL: it is none.
- */
+/* What real_address() gave, which is cut to pieces, for sockets: freeaddrinfo() it. NULL: it is
+ * none. */
 struct addrinfo;
 struct addrinfo *real_socket_address(char address[RDMA_VERBS_ADDRESS]);
 

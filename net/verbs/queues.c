@@ -379,8 +379,8 @@ static struct verbs_posted *posted_of(const struct verbs_queue *q, uint32_t numb
     return &q->posted[number & (q->size - 1)];
 }
 
-/* siw tells of a WRITE or SEND as soon as it is sent, before a READ that was posted earlier is done.
- * It is held until all before it were told of. */
+/* siw tells of a WRITE or SEND as soon as it is sent, before a READ that was posted earlier is
+ * done. It is held until all before it were told of. */
 static bool must_wait(struct verbs_handle *h, struct verbs_queue *q, uint32_t number,
                       enum rdma_status status)
 {

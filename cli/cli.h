@@ -27,7 +27,7 @@ struct cli_command {
 extern const struct cli_command cli_explore, cli_replay, cli_decode, cli_policy;
 /* Over devices of this machine. */
 extern const struct cli_command cli_devices, cli_target, cli_load, cli_store, cli_alloc_store,
-    cli_free, cli_bench;
+    cli_free, cli_bench, cli_run_real;
 
 /* An option of a command and what becomes of its value. */
 struct cli_option {

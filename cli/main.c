@@ -8,7 +8,7 @@
 
 static const struct cli_command *const commands[] = {
     &cli_explore, &cli_replay, &cli_decode,      &cli_policy, &cli_devices, &cli_target,
-    &cli_load,    &cli_store,  &cli_alloc_store, &cli_free,   &cli_bench};
+    &cli_load,    &cli_store,  &cli_alloc_store, &cli_free,   &cli_bench,   &cli_run_real};
 
 static void print_help(FILE *out)
 {

@@ -40,7 +40,8 @@ static const char usage_load[] =
     "  --output FILE       where to write it; default standard output\n"
     "  --length SIZE       of the buffer; default Block Size. More is TOO_LARGE\n"
     "  --generation N      only this content, by its Generation\n"
-    "  --allow-unsealed    also content that is not sealed\n" COMMON;
+    "  --allow-unsealed    also content that is not sealed\n"
+    "  --direct            read the target's memory (DIRECT_LOAD), past its CPU\n" COMMON;
 
 #define STORES \
     "  --input FILE        what to store; default standard input\n" \
@@ -57,7 +58,8 @@ static const char usage_alloc_store[] =
     "usage: kbtp alloc-store HOST:PORT HANDLE --trusted-network [OPTIONS]\n"
     "\n"
     "Takes a new block for a handle of this identity and stores into it.\n"
-    "\n" STORES "  --generation N      only if this is the Generation that it has\n" COMMON;
+    "\n" STORES "  --generation N      only if this is the Generation that it has\n"
+    "  --direct            take the block and write it from here (DIRECT_ALLOC)\n" COMMON;
 
 static const char usage_free[] =
     "usage: kbtp free HOST:PORT HANDLE --trusted-network [OPTIONS]\n"
@@ -96,6 +98,7 @@ SET_TEXT(device)
 SET_TRUE(release)
 SET_TRUE(trusted)
 SET_TRUE(json)
+SET_TRUE(direct)
 SET_FLAG(inline, KBTP_FLAG_INLINE)
 SET_FLAG(seal, KBTP_FLAG_SEAL)
 SET_FLAG(unsealed, KBTP_FLAG_ALLOW_UNSEALED)
@@ -137,11 +140,16 @@ static bool set_timeout(const char *option, const char *value, void *into)
 static const struct cli_option load_options[] = {{"output", true, set_output},
                                                  {"length", true, set_length},
                                                  {"allow-unsealed", false, set_unsealed},
+                                                 {"direct", false, set_direct},
                                                  COMMON_OPTIONS};
-static const struct cli_option store_options[] = {{"input", true, set_input},
-                                                  {"inline", false, set_inline},
-                                                  {"seal", false, set_seal},
-                                                  COMMON_OPTIONS};
+#define STORE_OPTIONS \
+    {"input", true, set_input}, {"inline", false, set_inline}, \
+    { \
+        "seal", false, set_seal \
+    }
+static const struct cli_option store_options[] = {STORE_OPTIONS, COMMON_OPTIONS};
+static const struct cli_option alloc_store_options[] = {
+    STORE_OPTIONS, {"direct", false, set_direct}, COMMON_OPTIONS};
 static const struct cli_option free_options[] = {COMMON_OPTIONS};
 
 /* ---- what is stored ---------------------------------------------------------------------- */
@@ -196,6 +204,18 @@ static bool read_handle(struct operation *operation, const char *text)
     return good;
 }
 
+/* What the draft has no direct form of. */
+static bool can_be_direct(const struct operation *operation)
+{
+    const char *other = operation->flags & KBTP_FLAG_INLINE           ? "--inline"
+                        : operation->flags & KBTP_FLAG_SEAL           ? "--seal"
+                        : operation->flags & KBTP_FLAG_ALLOW_UNSEALED ? "--allow-unsealed"
+                                                                      : NULL;
+    if (operation->direct && other)
+        cli_complain("%s has no direct form: leave out one of %s and --direct", other, other);
+    return !operation->direct || !other;
+}
+
 /* CLI_DONE, or what to exit with. */
 static int prepare(struct operation *operation, const char *const *operands, unsigned count)
 {
@@ -210,7 +230,7 @@ static int prepare(struct operation *operation, const char *const *operands, uns
         cli_complain("--json is for standard output, the data needs an --output");
         return CLI_BAD_INPUT;
     }
-    if (!real_trusted(operation->trusted))
+    if (!can_be_direct(operation) || !real_trusted(operation->trusted))
         return CLI_BAD_INPUT;
     operation->name = operands[0];
     int status = real_address(operation->name, operation->address);
@@ -260,7 +280,7 @@ static int run_store(int argc, char **argv)
 
 static int run_alloc_store(int argc, char **argv)
 {
-    return operate(&cli_alloc_store, store_options, KBTP_OP_ALLOC_STORE, argc, argv);
+    return operate(&cli_alloc_store, alloc_store_options, KBTP_OP_ALLOC_STORE, argc, argv);
 }
 
 static int run_free(int argc, char **argv)

@@ -26,6 +26,7 @@ struct operation {
     uint16_t generation;
     uint8_t opcode;
     bool own, release, trusted, json;
+    bool direct; /* LOAD, ALLOC_STORE: by this side, past the target's CPU */
     uint8_t id[KBTP_INITIATOR_ID_OCTETS];
 };
 

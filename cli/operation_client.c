@@ -65,9 +65,12 @@ static int make_initiator(struct client *c)
 {
     const struct operation *o = c->operation;
     bool is_inline = o->flags & KBTP_FLAG_INLINE;
+    uint16_t direct =
+        o->opcode == KBTP_OP_LOAD ? KBTP_FEATURE_DIRECT_LOAD : KBTP_FEATURE_DIRECT_ALLOC;
     c->config =
         (struct kbtp_initiator_config){.address = o->address,
                                        .depth = 1,
+                                       .features = o->direct ? direct : 0,
                                        .max_inline = is_inline ? (uint32_t)o->data_octets : 0,
                                        .retry_first_ns = RETRY_FIRST_NS,
                                        .retry_longest_ns = RETRY_LONGEST_NS,
@@ -173,27 +176,57 @@ static int register_data(struct client *c, const struct kbtp_hello_ack *target)
         return CLI_ENVIRONMENT;
     if (!loads)
         memcpy(c->data, o->data, c->data_octets);
-    uint32_t access = loads ? RDMA_LOCAL_WRITE | RDMA_REMOTE_WRITE : RDMA_REMOTE_READ;
+    uint32_t access = loads ? RDMA_LOCAL_WRITE : 0;
+    if (!o->direct) /* the target moves it */
+        access |= loads ? RDMA_REMOTE_WRITE : RDMA_REMOTE_READ;
     int failed = rdma_reg(c->cpu.rdma, c->data, c->data_octets, access, 0, &c->region);
     return failed ? complain_of(c, "cannot register the data", failed) : CLI_DONE;
+}
+
+static int submit_direct(struct client *c, uint64_t handle)
+{
+    const struct operation *o = c->operation;
+    if (o->opcode == KBTP_OP_LOAD) {
+        struct kbtp_direct_load load = {.handle = handle,
+                                        .into = c->data,
+                                        .lkey = c->region.lkey,
+                                        .length = (uint32_t)c->data_octets,
+                                        .generation = o->generation};
+        return kbtp_initiator_direct_load(c->initiator, &c->cpu, &load, 0);
+    }
+    struct kbtp_direct_store store = {.handle = handle,
+                                      .data = c->data,
+                                      .lkey = c->region.lkey,
+                                      .length = (uint32_t)c->data_octets,
+                                      .generation = o->generation};
+    return kbtp_initiator_direct_store(c->initiator, &c->cpu, &store, 0);
+}
+
+static int submit(struct client *c, uint64_t handle)
+{
+    const struct operation *o = c->operation;
+    if (o->direct)
+        return submit_direct(c, handle);
+    struct kbtp_operation operation = {.handle = handle,
+                                       .tagged_offset = c->region.base_to,
+                                       .stag = c->region.stag,
+                                       .data = o->data,
+                                       .length =
+                                           o->opcode == KBTP_OP_FREE ? 0 : (uint32_t)c->data_octets,
+                                       .generation = o->generation,
+                                       .flags = o->flags,
+                                       .opcode = o->opcode};
+    return kbtp_initiator_submit(c->initiator, &c->cpu, &operation, 0);
 }
 
 static int request(struct client *c, struct result *result)
 {
     const struct operation *o = c->operation;
-    struct kbtp_operation operation = {
-        .handle = o->own ? result->target.handle_base + o->handle : o->handle,
-        .tagged_offset = c->region.base_to,
-        .stag = c->region.stag,
-        .data = o->data,
-        .length = o->opcode == KBTP_OP_FREE ? 0 : (uint32_t)c->data_octets,
-        .generation = o->generation,
-        .flags = o->flags,
-        .opcode = o->opcode};
+    uint64_t handle = o->own ? result->target.handle_base + o->handle : o->handle;
     double begin = real_now();
-    int failed = kbtp_initiator_submit(c->initiator, &c->cpu, &operation, 0);
+    int failed = submit(c, handle);
     if (failed)
-        return operation_unsent(o, &result->target, operation.handle, failed);
+        return operation_unsent(o, &result->target, handle, failed);
     int status = wait_for(c, is_answered, "no answer");
     if (status != CLI_DONE)
         return status;

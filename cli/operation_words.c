@@ -19,7 +19,8 @@ static const char *const words[] = {
     [KBTP_STATUS_TOO_LARGE] = "the data is larger than the block, or than the buffer (--length)",
     [KBTP_STATUS_MALFORMED] = "the target cannot read the request",
     [KBTP_STATUS_INTERNAL] = "the target has failed, and nothing is changed",
-    [KBTP_STATUS_TICKET_ABANDONED] = "the ticket was abandoned",
+    [KBTP_STATUS_TICKET_ABANDONED] =
+        "no block came within the Ticket Timeout; the quota may be used up",
 };
 
 static const char *words_of(uint16_t status)
@@ -121,11 +122,23 @@ int operation_unsent(const struct operation *o, const struct kbtp_hello_ack *tar
                      uint64_t handle, int failed)
 {
     switch (failed) {
+    case -ENOTSUP:
+        cli_complain("--direct: the target does not offer %s to this identity",
+                     o->opcode == KBTP_OP_LOAD ? "DIRECT_LOAD" : "DIRECT_ALLOC");
+        return CLI_FOUND;
     case -EMSGSIZE:
+        if (o->direct) {
+            cli_complain("%zu octets, a block has %" PRIu32, o->data_octets, target->block_size);
+            return CLI_FOUND;
+        }
         cli_complain("--inline: %zu octets, the target takes %" PRIu32, o->data_octets,
                      target->max_inline);
         return CLI_BAD_INPUT;
     case -EINVAL:
+        if (o->direct && o->opcode == KBTP_OP_LOAD) {
+            cli_complain("handle 0x%" PRIx64 " is none of this target's", handle);
+            return CLI_FOUND;
+        }
         cli_complain("handle 0x%" PRIx64 " is not of this identity, which has %" PRIu32
                      " from 0x%" PRIx64 ", or +0",
                      handle, target->handle_count, target->handle_base);

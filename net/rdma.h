@@ -184,7 +184,8 @@ enum rdma_flag {
     RDMA_SIGNALED = 1u << 0, /* completes with an entry in the queue even when all went well */
     RDMA_FENCE = 1u << 1,    /* not before earlier READs and atomics of this connection are done */
     RDMA_SOLICIT = 1u << 2,  /* [IBV_SEND_SOLICITED; Send with Solicited Event] */
-    RDMA_INLINE = 1u << 3,   /* the data is taken when posted: its memory is free on return */
+    RDMA_INLINE = 1u << 3,   /* the data is taken when posted: its memory is free on return; of
+                                SEND_INV not with RDMA_BINDING_RDMAP: siw ends the connection */
 };
 
 struct rdma_wr {

@@ -20,7 +20,7 @@ static int encode(const struct kbtp_outgoing *outgoing, uint8_t *image, uint32_t
 }
 
 /* The octets of the message lie where the device finds them: in the caller's `image` when they are
- * posted inline, else in the slot of work request number `posted`. */
+ * posted inline (SEND_INV is not: net/rdma.h), else in the slot of work request number `posted`. */
 static int place_message(const struct kbtp_cpu *cpu, const struct kbtp_sends *sends,
                          uint32_t posted, const struct kbtp_outgoing *outgoing, uint8_t *image,
                          uint32_t image_size, struct rdma_sge *sge)
@@ -32,7 +32,8 @@ static int place_message(const struct kbtp_cpu *cpu, const struct kbtp_sends *se
     if (length > sends->slot_octets)
         return -EMSGSIZE;
     *sge = (struct rdma_sge){.addr = image, .length = length, .lkey = sends->lkey};
-    if (length <= sends->max_inline && outgoing->data_length <= image_size - (uint32_t)octets) {
+    if (!outgoing->invalidate && length <= sends->max_inline &&
+        outgoing->data_length <= image_size - (uint32_t)octets) {
         if (outgoing->data_length != 0)
             memcpy(image + octets, outgoing->data, outgoing->data_length);
         return RDMA_INLINE;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sim/program.h"
 #include "sim/rnic.h"
 
 /* ---- workers ----------------------------------------------------------------------------- */
@@ -86,128 +87,25 @@ static const struct sim_initiator *program_of(const struct sim_agent *agent)
                 .initiators[sim_protocol_initiator(agent->world, agent->index)];
 }
 
-/* The request whose completion was the last to say a Generation of this handle, or SIM_NOBODY. */
-static uint32_t known_from(const struct sim_initiator *s, const struct protocol_initiator *it,
-                           uint32_t request)
-{
-    for (uint32_t i = request; i-- > 0;)
-        if (it->generations[i] != 0 && s->program[i].owner == s->program[request].owner &&
-            s->program[i].handle == s->program[request].handle)
-            return i;
-    return SIM_NOBODY;
-}
-
-/* What that one said, or 0. */
-static uint16_t known_generation(const struct sim_initiator *s, const struct protocol_initiator *it,
-                                 uint32_t request)
-{
-    uint32_t from = known_from(s, it, request);
-    return from != SIM_NOBODY ? it->generations[from] : 0;
-}
-
-static uint16_t generation_for(const struct sim_initiator *s, const struct protocol_initiator *it,
-                               uint32_t request)
-{
-    uint16_t known = known_generation(s, it, request);
-    switch (s->program[request].generation) {
-    case SIM_GENERATION_CURRENT:
-        return known;
-    case SIM_GENERATION_STALE:
-        return known > 0x8000 ? known - 0x4000 : known + 0x4000;
-    default:
-        return 0;
-    }
-}
-
-static uint16_t flags_for(const struct sim_request *request)
-{
-    return (uint16_t)((request->inline_data ? KBTP_FLAG_INLINE : 0) |
-                      (request->seal ? KBTP_FLAG_SEAL : 0) |
-                      (request->allow_unsealed ? KBTP_FLAG_ALLOW_UNSEALED : 0) |
-                      (request->record ? KBTP_FLAG_RECORD : 0) |
-                      (request->invalidate ? KBTP_FLAG_INVALIDATE : 0));
-}
-
-static uint64_t handle_of(const struct protocol_world *p, const struct sim_request *request)
-{
-    uint32_t owner = request->owner == SIM_NOBODY ? p->view.sessions : request->owner;
-    return SIM_PROTOCOL_FIRST_HANDLE + owner * p->view.handles + request->handle;
-}
-
-/* When there is no more of it in this session, that is its outcome. */
-static int direct_store(struct sim_agent *agent, struct protocol_initiator *it,
-                        const struct kbtp_direct_store *store, uint32_t number)
-{
-    const struct kbtp_cpu cpu = {&agent->mem, &agent->rdma};
-    int failed = kbtp_initiator_direct_store(it->library, &cpu, store, number);
-    if (failed != -ENOTSUP)
-        return failed;
-    it->outcome = (struct kbtp_outcome){
-        .cookie = number, .handle = store->handle, .status = KBTP_STATUS_TICKET_ABANDONED};
-    return 1;
-}
-
-/* An STag for this request alone (draft: Security Considerations). */
-static int bind_window(struct sim_agent *agent, struct protocol_initiator *it, uint32_t number,
-                       const struct rdma_region *region, struct kbtp_operation *operation)
-{
-    const struct kbtp_cpu cpu = {&agent->mem, &agent->rdma};
-    uint32_t initiator = sim_protocol_initiator(agent->world, agent->index);
-    struct rdma_window *window = protocol_window_of(protocol_world_of(agent->world),
-                                                    program_of(agent), it, initiator, number);
-    uint32_t access = operation->opcode == KBTP_OP_LOAD ? RDMA_REMOTE_WRITE : RDMA_REMOTE_READ;
-    int failed = kbtp_initiator_bind(it->library, &cpu, window, region, 0, region->length, access);
-    operation->stag = window->stag;
-    operation->tagged_offset = window->base_to;
-    return failed;
-}
-
 static int submit(struct sim_agent *agent, struct protocol_initiator *it, uint32_t number)
 {
-    static const uint8_t opcodes[] = {[SIM_REQUEST_LOAD] = KBTP_OP_LOAD,
-                                      [SIM_REQUEST_STORE] = KBTP_OP_STORE,
-                                      [SIM_REQUEST_ALLOC_STORE] = KBTP_OP_ALLOC_STORE,
-                                      [SIM_REQUEST_FREE] = KBTP_OP_FREE};
     const struct kbtp_cpu cpu = {&agent->mem, &agent->rdma};
-    struct protocol_world *p = protocol_world_of(agent->world);
+    const struct protocol_world *p = protocol_world_of(agent->world);
     const struct sim_initiator *s = program_of(agent);
     const struct sim_request *request = &s->program[number];
-    if (request->op == SIM_REQUEST_GOODBYE)
-        return kbtp_initiator_goodbye(it->library, &cpu, request->release);
-    const struct rdma_region *region =
-        &p->regions[sim_protocol_initiator(agent->world, agent->index)][number];
-    if (request->direct && request->op == SIM_REQUEST_ALLOC_STORE) {
-        const struct kbtp_direct_store store = {.handle = handle_of(p, request),
-                                                .data = region->addr,
-                                                .lkey = region->lkey,
-                                                .length = request->length,
-                                                .generation = generation_for(s, it, number)};
-        return direct_store(agent, it, &store, number);
-    }
-    if (request->direct) {
-        const struct kbtp_direct_load load = {.handle = handle_of(p, request),
-                                              .into = region->addr,
-                                              .lkey = region->lkey,
-                                              .length = request->length,
-                                              .generation = generation_for(s, it, number)};
-        return kbtp_initiator_direct_load(it->library, &cpu, &load, number);
-    }
-    struct kbtp_operation operation = {.handle = handle_of(p, request),
-                                       .data = region->addr,
-                                       .length = request->length,
-                                       .generation = generation_for(s, it, number),
-                                       .flags = flags_for(request),
-                                       .opcode = opcodes[request->op]};
-    if (!request->inline_data && request->op != SIM_REQUEST_FREE) {
-        operation.stag = region->stag;
-        operation.tagged_offset = region->base_to;
-    }
-    int failed = request->invalidate && request->length != 0
-                     ? bind_window(agent, it, number, region, &operation)
-                     : 0;
-    if (failed)
+    uint32_t initiator = sim_protocol_initiator(agent->world, agent->index);
+    struct rdma_window *window =
+        request->invalidate ? protocol_window_of(p, s, it, initiator, number) : NULL;
+    int failed = sim_program_submit(it->library, &cpu, agent->world->scenario, initiator, number,
+                                    it->generations, &p->regions[initiator][number], window);
+    if (failed != -ENOTSUP || !request->direct || request->op != SIM_REQUEST_ALLOC_STORE)
         return failed;
-    return kbtp_initiator_submit(it->library, &cpu, &operation, number);
+    /* When there is no more of it in this session, that is its outcome. */
+    it->outcome = (struct kbtp_outcome){
+        .cookie = number,
+        .handle = sim_program_handle(&agent->world->scenario->protocol, request),
+        .status = KBTP_STATUS_TICKET_ABANDONED};
+    return 1;
 }
 
 static int initiator_poll(struct sim_agent *agent, void *private, uint32_t argument)
@@ -329,7 +227,7 @@ static void note_life(struct sim_world *w, const struct sim_initiator *s,
 {
     struct sim_protocol_world *p = sim_protocol_of(w);
     struct sim_request_ghost *ghosts = &p->requests[p->first_tag[initiator]];
-    uint32_t from = known_from(s, it, request);
+    uint32_t from = sim_program_known_from(s, it->generations, request);
     if (protocol_life(w) == 0 || s->program[request].op != SIM_REQUEST_LOAD ||
         s->program[request].generation != SIM_GENERATION_CURRENT || from == SIM_NOBODY)
         return;

@@ -48,6 +48,13 @@ enum protocol_choice { CHOICE_POLL = 1, CHOICE_CONNECT, CHOICE_SUBMIT };
 struct sim_counts;
 struct protocol_restart;
 
+/* Who is told the outcomes of requests; NULL functions are not called. */
+struct protocol_listener {
+    void (*told)(void *context, uint32_t initiator, uint32_t request,
+                 const struct kbtp_outcome *outcome, const void *buffer);
+    void *context;
+};
+
 /* The world as its programs see it. */
 struct protocol_world {
     struct sim_protocol_world view;   /* first: what checkers see */
@@ -56,6 +63,7 @@ struct protocol_world {
     struct protocol_restart *restart; /* what the target is as new; NULL: it never restarts */
     struct sim_counts *seen;          /* sim/protocol_counts.h */
     const struct sim_told *told;      /* of the event being told */
+    struct protocol_listener listener;
     struct sim_program worker_program, initiator_programs[SIM_MAX_INITIATORS];
     char names[SIM_MAX_INITIATORS][SIM_MAX_NAME + 1];                 /* of their RNICs */
     struct rdma_region regions[SIM_MAX_INITIATORS][SIM_MAX_REQUESTS]; /* a request's buffer each */
@@ -110,6 +118,13 @@ bool protocol_peer_lives(const struct sim_world *w, uint32_t worker, uint32_t co
 
 /* Have there been faults, by which initiators lose connections? */
 bool protocol_had_faults(const struct sim_world *w);
+
+/*
+ * sim/protocol_settle.c: lets agents act, one after the other, until nothing changes any more or a
+ * property is violated. No request begins, nothing is lost, and no timer expires. Who comes for a
+ * session of another one says HELLO if its bit, 1 << initiator, is in `called`. 0, or -ETIMEDOUT.
+ */
+int protocol_settle(struct sim_world *w, uint32_t called);
 
 /* sim/protocol_restart.c */
 /* A first Generation that no other life of the target has. */

@@ -513,6 +513,8 @@ void protocol_outcome(struct sim_world *w, uint32_t initiator, uint32_t request,
     else if (asked->direct)
         reach_direct_alloc(w, outcome);
     tell(w, p->first_initiator + initiator, PROTOCOL_OUTCOME, tag, &told);
+    if (world->listener.told)
+        world->listener.told(world->listener.context, initiator, request, outcome, region->addr);
     sim_ghost_write(w, &p->requests[tag - 1], sizeof *p->requests);
     if (asked->op == SIM_REQUEST_LOAD)
         p->requests[tag - 1].life = life_of_data(w, &told);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/check.h"
+#include "sim/program.h"
 #include "sim/protocol_agents.h"
 #include "sim/protocol_counts.h"
 #include "sim/rnic.h"
@@ -129,18 +130,9 @@ static const struct sim_world_ops protocol_ops = {
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
-/* Does its program allocate directly? */
-static bool allocates_directly(const struct sim_initiator *s)
-{
-    for (uint32_t i = 0; i < s->program_count; i++)
-        if (s->program[i].direct && s->program[i].op == SIM_REQUEST_ALLOC_STORE)
-            return true;
-    return false;
-}
-
 static bool has_partition(const struct sim_initiator *s)
 {
-    return allocates_directly(s) && s->quota != 0;
+    return sim_program_allocates_directly(s) && s->quota != 0;
 }
 
 /* Partitions lie behind the blocks that all share, in the order of the initiators. */
@@ -272,22 +264,6 @@ static bool never_ends(const struct sim_protocol_part *part)
            !part->ticket_timeout;
 }
 
-static bool asks_for_records(const struct sim_initiator *s)
-{
-    for (uint32_t i = 0; i < s->program_count; i++)
-        if (s->program[i].record)
-            return true;
-    return false;
-}
-
-static uint32_t windows_of(const struct sim_initiator *s)
-{
-    uint32_t windows = 0;
-    for (uint32_t i = 0; i < s->program_count; i++)
-        windows += s->program[i].invalidate;
-    return windows;
-}
-
 static uint32_t largest_message(const struct sim_scenario *s)
 {
     uint32_t largest = KBTP_TO_INITIATOR_MAX_OCTETS;
@@ -390,37 +366,12 @@ static int attach_worker(struct sim_world *w, uint32_t worker, uint32_t rnic)
     return sim_rnic_attach(w, worker, rnic, &limits);
 }
 
-/* What its program needs. */
-static uint16_t features_of(const struct sim_initiator *s)
-{
-    uint16_t features = (uint16_t)((allocates_directly(s) ? KBTP_FEATURE_DIRECT_ALLOC : 0) |
-                                   (asks_for_records(s) ? KBTP_FEATURE_RECORD_COMPLETION : 0));
-    for (uint32_t i = 0; i < s->program_count; i++)
-        if (s->program[i].direct && s->program[i].op == SIM_REQUEST_LOAD)
-            features |= KBTP_FEATURE_DIRECT_LOAD;
-    return features;
-}
-
 static struct kbtp_initiator_config library_config(const struct sim_world *w, uint32_t initiator,
                                                    const char *address)
 {
-    const struct sim_protocol_part *part = &w->scenario->protocol;
-    struct kbtp_initiator_config config = {.address = address,
-                                           .depth = part->initiators[initiator].depth,
-                                           .max_inline = part->max_inline,
-                                           .features = features_of(&part->initiators[initiator]),
-                                           .give_up_looks = 1,
-                                           .patient = !part->initiators[initiator].gives_up,
-                                           .unmasked =
-                                               w->scenario->counters == SIM_COUNTERS_UNMASKED,
-                                           .records = sim_protocol_of(w)->records[initiator],
-                                           .retry_first_ns = 1,
-                                           .retry_longest_ns = 1,
-                                           .retries = part->initiators[initiator].retries,
-                                           .unchecked = true};
-    const struct sim_initiator *s = &part->initiators[initiator];
-    memset(config.initiator_id, (int)(s->stranger ? initiator : s->session) + 1,
-           sizeof config.initiator_id);
+    struct kbtp_initiator_config config = sim_program_initiator(w->scenario, initiator);
+    config.address = address;
+    config.records = sim_protocol_of(w)->records[initiator];
     return config;
 }
 
@@ -433,7 +384,8 @@ static int add_initiator(struct sim_world *w, struct protocol_world *world, uint
     world->initiator_programs[initiator] = protocol_initiator_program;
     world->windows_at[initiator] = (uint32_t)(sizeof(struct protocol_initiator) + private_octets);
     world->initiator_programs[initiator].private_size =
-        world->windows_at[initiator] + windows_of(s) * (uint32_t)sizeof(struct rdma_window);
+        world->windows_at[initiator] +
+        sim_program_windows(s) * (uint32_t)sizeof(struct rdma_window);
     return sim_cpu_add(w, s->name, SIM_AGENT_CPU, &world->initiator_programs[initiator]);
 }
 
@@ -452,7 +404,7 @@ static int attach_initiator(struct sim_world *w, struct protocol_world *world, u
     const struct sim_initiator *s = &part->initiators[initiator];
     snprintf(world->names[initiator], sizeof world->names[initiator], "%s" SIM_RNIC_SUFFIX,
              s->name);
-    int rnic = add_rnic(w, world->names[initiator], s->program_count + 2, windows_of(s),
+    int rnic = add_rnic(w, world->names[initiator], s->program_count + 2, sim_program_windows(s),
                         KBTP_REQUEST_MAX_OCTETS + longest_inline(s), false);
     if (rnic < 0)
         return rnic;
@@ -462,11 +414,11 @@ static int attach_initiator(struct sim_world *w, struct protocol_world *world, u
                                      .max_sge = 1,
                                      .reads = MAX_READS,
                                      .cqs = 1,
-                                     .timers = allocates_directly(s) ? 3
-                                               : s->retries != 0     ? 1
-                                                                     : 0,
+                                     .timers = sim_program_allocates_directly(s) ? 3
+                                               : s->retries != 0                 ? 1
+                                                                                 : 0,
                                      .links = PROTOCOL_LINKS(s),
-                                     .isolated = !asks_for_records(s),
+                                     .isolated = !sim_program_asks_for_records(s),
                                      .never_disconnects = never_ends(part)};
     uint32_t agent = world->view.first_initiator + initiator;
     int failed = sim_rnic_attach(w, agent, (uint32_t)rnic, &limits);
@@ -521,54 +473,13 @@ static int add_faults(struct sim_world *w, struct protocol_world *world)
 
 /* ---- the protocol's parts ---------------------------------------------------------------- */
 
-static uint16_t features_of_all(const struct sim_protocol_part *part)
-{
-    uint16_t features = 0;
-    for (uint32_t i = 0; i < part->initiators_count; i++)
-        features |= features_of(&part->initiators[i]);
-    return features;
-}
-
 /* In the life after so many restarts. */
 static struct kbtp_target_config target_config(const struct sim_scenario *s, uint32_t life)
 {
-    const struct sim_protocol_part *part = &s->protocol;
-    return (struct kbtp_target_config){
-        .block_count = s->blocks,
-        .slot_count = s->slots,
-        .block_size = (uint32_t)s->block_size,
-        .max_inline = part->max_inline < s->block_size ? part->max_inline : (uint32_t)s->block_size,
-        .first_offset = s->first_block * s->block_size,
-        .first_handle = SIM_PROTOCOL_FIRST_HANDLE,
-        .request_credits = part->credits,
-        .max_connections = most_connections(part),
-        .staging = 1,
-        .session_count = part->sessions_count,
-        .retention_ns = part->retention != SIM_RETENTION_LASTS ? 1 : 0,
-        .probe_ns = part->probes != SIM_PROBES_NONE ? 1 : 0,
-        .ticket_timeout_ms = part->ticket_timeout ? 1 : 0,
-        .ticket_looks = 1,
-        .first_ticket = s->first_ticket,
-        .first_generation = protocol_first_generation(s, life),
-        .addr_le = s->addr_le,
-        .unmasked = s->counters == SIM_COUNTERS_UNMASKED,
-        .features = features_of_all(part)};
-}
-
-/* Kept for an Initiator ID, unless a stranger is to get it in the end. */
-static struct kbtp_grant grant_of(const struct sim_protocol_part *part, uint32_t session)
-{
-    const struct sim_initiator *s = &part->initiators[session];
-    struct kbtp_grant grant = {.known = 1,
-                               .features = features_of(s),
-                               .trust_domain = (uint16_t)s->trust_domain,
-                               .quota = s->quota,
-                               .handle_count = part->handles};
-    for (uint32_t i = part->sessions_count; i < part->initiators_count; i++)
-        if (part->initiators[i].session == session && part->initiators[i].stranger)
-            grant.known = 0;
-    memset(grant.initiator_id, (int)session + 1, sizeof grant.initiator_id);
-    return grant;
+    struct kbtp_target_config config = sim_program_target(s);
+    config.max_connections = most_connections(&s->protocol);
+    config.first_generation = protocol_first_generation(s, life);
+    return config;
 }
 
 /* What its block table will be after each restart (I-11): a target that has no worker shows. */
@@ -596,7 +507,7 @@ static int start_target(struct sim_world *w, struct protocol_world *world,
     struct kbtp_target_config config = target_config(w->scenario, 0);
     struct mem direct = {.sim = NULL};
     for (uint32_t i = 0; i < part->sessions_count; i++)
-        memory->grants[i] = grant_of(part, i);
+        memory->grants[i] = sim_program_grant(part, i);
     struct kbtp_cpu cpu = {&direct, &w->agents[0].rdma};
     int failed = look_at_lives(w, &cpu, memory);
     if (!failed)
@@ -651,7 +562,7 @@ static int register_buffers(struct sim_world *w, struct protocol_world *world, u
 static int make_slots(struct sim_world *w, struct protocol_world *world, uint32_t initiator)
 {
     const struct sim_initiator *s = &w->scenario->protocol.initiators[initiator];
-    if (!asks_for_records(s))
+    if (!sim_program_asks_for_records(s))
         return 0;
     world->view.records[initiator] =
         sim_region_new(&w->arena, "record slots", s->depth * (size_t)KBTP_RECORD_OCTETS, 0);
@@ -709,26 +620,6 @@ static void add_checkers(struct sim_world *w)
 
 /* ---- sessions at the start --------------------------------------------------------------- */
 
-#define MAX_CONNECT_ROUNDS 10000u
-
-/* The first step of an agent that is neither a fault nor a request of a program. Who comes for a
- * session of another one connects, and says no more. */
-static bool next_step(const struct sim_world *w, uint32_t agent, struct sim_step *step)
-{
-    struct sim_step steps[SIM_MAX_STEPS];
-    uint32_t count = w->agents[agent].ops->enabled(&w->agents[agent], steps);
-    for (uint32_t i = 0; i < count; i++) {
-        bool submits = steps[i].kind == SIM_STEP_CHOOSE && steps[i].arg >> 16 == CHOICE_SUBMIT;
-        bool second = agent >= sim_protocol_of(w)->first_initiator + sim_protocol_of(w)->sessions &&
-                      steps[i].kind == SIM_STEP_CHOOSE && steps[i].arg >> 16 != CHOICE_CONNECT;
-        if (submits || second || sim_step_is_environment(&steps[i]))
-            continue;
-        *step = steps[i];
-        return true;
-    }
-    return false;
-}
-
 static bool all_ready(const struct sim_world *w)
 {
     const struct sim_protocol_world *p = sim_protocol_of(w);
@@ -738,32 +629,12 @@ static bool all_ready(const struct sim_world *w)
     return true;
 }
 
-/* Does no step change anything? Every agent has looked once more, and is between two polls. */
-static bool round_of_steps(struct sim_world *w)
-{
-    bool effect = false;
-    for (uint32_t i = 0; i < w->agents_count; i++) {
-        struct sim_step step;
-        do {
-            if (!next_step(w, i, &step))
-                break;
-            sim_world_step(w, &step);
-            effect |= w->effect;
-        } while (!w->agents[i].ops->at_rest(&w->agents[i]) && !w->violation.property);
-    }
-    return effect;
-}
-
 /* Makes all connections in one fixed order, before anything is explored. */
 static int connect_all(struct sim_world *w)
 {
     sim_arena_seal(&w->arena); /* builds that rehash everything look from the first step on */
-    for (uint32_t round = 0; round < MAX_CONNECT_ROUNDS; round++) {
-        bool effect = round_of_steps(w);
-        if (w->violation.property || (!effect && all_ready(w)))
-            return 0;
-    }
-    return -ETIMEDOUT;
+    int failed = protocol_settle(w, 0);
+    return failed || w->violation.property || all_ready(w) ? failed : -ETIMEDOUT;
 }
 
 int sim_protocol_world_build(struct sim_world *w)

@@ -413,6 +413,11 @@ static int refused(struct verbs_conn *c, const struct rdma_cm_event *event)
     return verbs_failed(c->handle, call, error);
 }
 
+static bool was_connected(const struct verbs_conn *c)
+{
+    return c->state == VERBS_CONNECTED || c->state == VERBS_LOST;
+}
+
 static void take(struct verbs_conn *c, const struct rdma_cm_event *event)
 {
     int error = 0;
@@ -440,7 +445,8 @@ static void take(struct verbs_conn *c, const struct rdma_cm_event *event)
     case RDMA_CM_EVENT_CONNECT_ERROR:
     case RDMA_CM_EVENT_UNREACHABLE:
     case RDMA_CM_EVENT_REJECTED:
-        verbs_end(c, refused(c, event));
+        /* A peer of InfiniBand's CM that ends before it has heard that it is connected rejects. */
+        verbs_end(c, was_connected(c) ? 0 : refused(c, event));
         break;
     case RDMA_CM_EVENT_DISCONNECTED:
         verbs_end(c, 0);

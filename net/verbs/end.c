@@ -97,9 +97,7 @@ static uint32_t flush_queue(struct verbs_conn *c, struct verbs_queue *q, struct 
 {
     uint32_t n = 0;
     for (; n < count && q->done != q->next; n++) {
-        struct verbs_posted *posted = &q->posted[q->done++ & (q->size - 1)];
-        q->late -= posted->late;
-        q->held -= posted->held;
+        const struct verbs_posted *posted = &q->posted[q->done++ & (q->size - 1)];
         wc[n] = (struct rdma_wc){.wr_id = posted->wr_id,
                                  .conn = c->number,
                                  .op = (uint8_t)posted->op,

@@ -121,7 +121,8 @@ int verbs_acceptable(const struct rdma_caps *caps, const struct rdma_wr *wr, uin
     if ((wr->op == RDMA_FETCH_ADD || wr->op == RDMA_CAS) &&
         (wr->sge_count != 1 || octets != 8 || wr->remote_to % 8 != 0))
         return -EINVAL;
-    bool sends = wr->op >= RDMA_SEND && wr->op <= RDMA_WRITE_IMM;
+    bool sends = wr->op >= RDMA_SEND && wr->op <= RDMA_WRITE_IMM &&
+                 (wr->op != RDMA_SEND_INV || caps->binding != RDMA_BINDING_RDMAP);
     return wr->flags & RDMA_INLINE && (!sends || octets > max_inline) ? -EINVAL : 0;
 }
 
@@ -158,6 +159,8 @@ void verbs_translate(const struct rdma_wr *wr, struct ibv_send_wr *out, struct i
     copy_sges(wr->sges, wr->sge_count, sges);
     switch (wr->op) {
     case RDMA_SEND_INV:
+        out->wr.rdma.rkey = wr->imm_stag; /* where siw's library takes it from */
+        __attribute__((fallthrough));
     case RDMA_LOCAL_INV:
         out->invalidate_rkey = wr->imm_stag;
         break;
@@ -193,12 +196,11 @@ static void translate(struct verbs_conn *c, const struct rdma_wr *wr, struct ibv
         verbs_window_bind(c, wr, out);
 }
 
-static void remember(struct verbs_queue *q, uint64_t wr_id, uint32_t op, bool late)
+static void remember(struct verbs_queue *q, uint64_t wr_id, uint32_t op, bool signaled)
 {
     q->posted[q->next & (q->size - 1)] =
-        (struct verbs_posted){.wr_id = wr_id, .op = op, .late = late};
+        (struct verbs_posted){.wr_id = wr_id, .op = op, .signaled = signaled};
     q->next++;
-    q->late += late;
 }
 
 static bool may_send(const struct verbs_conn *c)
@@ -225,8 +227,7 @@ int verbs_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, ui
         do {
             translate(c, &wrs[now], &h->wrs[now], &h->sges[(size_t)now * VERBS_SGES]);
             h->wrs[now].next = &h->wrs[now + 1];
-            remember(&c->send, wrs[now].wr_id, wrs[now].op,
-                     wrs[now].op == RDMA_READ && wrs[now].flags & RDMA_SIGNALED);
+            remember(&c->send, wrs[now].wr_id, wrs[now].op, wrs[now].flags & RDMA_SIGNALED);
             now++;
         } while (now < count && now < VERBS_BATCH && !verbs_window_waits(c, &wrs[now]));
         h->wrs[now - 1].next = NULL;
@@ -262,7 +263,7 @@ static int give_receives(struct verbs_conn *c, const struct rdma_wr *wrs, uint32
                                                .next = i + 1 < now ? &h->recvs[i + 1] : NULL,
                                                .sg_list = sges,
                                                .num_sge = (int)wrs[i].sge_count};
-            remember(&c->recv, wrs[i].wr_id, RDMA_RECV, false);
+            remember(&c->recv, wrs[i].wr_id, RDMA_RECV, true);
         }
         struct ibv_recv_wr *bad = NULL;
         if (result == 0 && c->state != VERBS_ENDING && c->state != VERBS_LOST) {
@@ -374,68 +375,50 @@ static void received(const struct verbs_conn *c, const struct ibv_wc *from, stru
     }
 }
 
-static struct verbs_posted *posted_of(const struct verbs_queue *q, uint32_t number)
+/*
+ * Completions come in the order of posting, but from siw: it completes a READ when its response is
+ * there, and meanwhile what was posted behind it. Such ones wait until they are next.
+ */
+
+/* The first of the queue that a completion will be told of; q->next: none. */
+static uint32_t next_signaled(const struct verbs_queue *q)
 {
-    return &q->posted[number & (q->size - 1)];
+    uint32_t number = q->done;
+    while (number != q->next && !q->posted[number & (q->size - 1)].signaled)
+        number++;
+    return number;
 }
 
-/* siw tells of a WRITE or SEND as soon as it is sent, before a READ that was posted earlier is
- * done. It is held until all before it were told of. */
-static bool must_wait(struct verbs_handle *h, struct verbs_queue *q, uint32_t number,
-                      enum rdma_status status)
+static bool is_early(const struct verbs_queue *q, uint32_t number)
 {
-    struct verbs_posted *posted = posted_of(q, number);
-    q->late -= posted->late;
-    posted->late = false;
-    if (q->late == 0 && q->held == 0)
-        return false;
-    for (uint32_t n = q->done; n != number && !posted->held; n++)
-        posted->held = posted_of(q, n)->late || posted_of(q, n)->held;
-    posted->status = (uint8_t)status;
-    q->held += posted->held;
-    h->holds |= posted->held;
-    return posted->held;
+    return next_signaled(q) - q->done < number - q->done;
 }
 
-/* Number `number` and those before it that were not signaled are told of. */
-static struct rdma_wc tell(struct verbs_conn *c, struct verbs_queue *q, uint32_t number,
-                           enum rdma_status status)
+/* Tells of those of this queue that waited. */
+static uint32_t tell_early(struct verbs_handle *h, uint32_t cq, struct rdma_wc *wc, uint32_t count)
 {
-    const struct verbs_posted *posted = posted_of(q, number);
-    q->done = number + 1;
-    return (struct rdma_wc){.wr_id = posted->wr_id,
-                            .conn = c->number,
-                            .op = (uint8_t)posted->op,
-                            .status = (uint8_t)status};
-}
-
-/* The first that is held, when nothing is late before it. */
-static bool may_tell(const struct verbs_queue *q, uint32_t *number)
-{
-    for (*number = q->done; q->held && !posted_of(q, *number)->late; ++*number)
-        if (posted_of(q, *number)->held)
-            return true;
-    return false;
-}
-
-static uint32_t tell_held(struct verbs_handle *h, uint32_t cq, struct rdma_wc *wc, uint32_t count)
-{
-    uint32_t taken = 0, number;
-    h->holds = false;
-    for (uint32_t i = 0; i < h->device->config.connections; i++) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < h->device->config.connections && n < count; i++) {
         struct verbs_conn *c = &h->conns[i];
-        while (c->config.cq == cq && taken < count && may_tell(&c->send, &number)) {
-            struct verbs_posted *posted = posted_of(&c->send, number);
-            posted->held = false;
-            c->send.held--;
-            wc[taken++] = tell(c, &c->send, number, posted->status);
+        struct verbs_queue *q = &c->send;
+        while (q->early > 0 && c->config.cq == cq && n < count) {
+            uint32_t number = next_signaled(q);
+            const struct verbs_posted *posted = &q->posted[number & (q->size - 1)];
+            if (number == q->next || !posted->early)
+                break;
+            wc[n++] = (struct rdma_wc){.wr_id = posted->wr_id,
+                                       .conn = c->number,
+                                       .op = (uint8_t)posted->op,
+                                       .status = posted->status};
+            q->done = number + 1;
+            q->early--;
         }
-        h->holds |= c->send.held != 0;
     }
-    return taken;
+    h->cqs[cq]->early = n == count;
+    return n;
 }
 
-/* One of the device's; false: nobody waits for it. */
+/* One of the device's; false: nobody waits for it, or not yet. */
 static bool take(struct verbs_handle *h, const struct ibv_wc *from, struct rdma_wc *wc)
 {
     struct verbs_conn *c = verbs_conn_of(h, (uint32_t)(from->wr_id >> 48));
@@ -454,12 +437,23 @@ static bool take(struct verbs_handle *h, const struct ibv_wc *from, struct rdma_
     struct verbs_queue *q = recv ? &c->recv : &c->send;
     if (number - q->done >= q->next - q->done)
         return false; /* told before */
+    struct verbs_posted *posted = &q->posted[number & (q->size - 1)];
+    *wc = (struct rdma_wc){.wr_id = posted->wr_id,
+                           .conn = c->number,
+                           .op = (uint8_t)posted->op,
+                           .status = (uint8_t)status};
     /* A receive that is too small is no valid place for a message to InfiniBand. */
-    if (from->status == IBV_WC_REM_INV_REQ_ERR && posted_of(q, number)->op <= RDMA_SEND_INV)
-        status = RDMA_LENGTH_ERROR;
-    if (must_wait(h, q, number, status))
+    if (from->status == IBV_WC_REM_INV_REQ_ERR && posted->op <= RDMA_SEND_INV)
+        wc->status = RDMA_LENGTH_ERROR;
+    if (!recv && is_early(q, number)) {
+        posted->early = true;
+        posted->status = wc->status;
+        q->early++;
         return false;
-    *wc = tell(c, q, number, status);
+    }
+    q->done = number + 1; /* and those before it that were not signaled */
+    if (q->early > 0)
+        h->cqs[c->config.cq]->early = true;
     if (recv && status == RDMA_OK) {
         c->received = true;
         received(c, from, wc);
@@ -473,7 +467,7 @@ int verbs_cq_poll(struct rdma *r, uint32_t cq, struct rdma_wc *wc, uint32_t coun
     struct verbs_cq *q = cq_of(h, cq);
     if (!q)
         return -EINVAL;
-    uint32_t taken = 0;
+    uint32_t taken = q->early ? tell_early(h, cq, wc, count) : 0;
     bool empty = false;
     while (!atomic_load(&q->broken) && !empty && taken < count) {
         struct ibv_wc from[VERBS_BATCH];
@@ -492,8 +486,6 @@ int verbs_cq_poll(struct rdma *r, uint32_t cq, struct rdma_wc *wc, uint32_t coun
         verbs_end_broken(h);
         return -EIO;
     }
-    if (h->holds && taken < count)
-        taken += tell_held(h, cq, wc + taken, count - taken);
     if (empty && h->moving && taken < count)
         taken += verbs_flush(h, cq, wc + taken, count - taken);
     if (taken > 0)

@@ -21,9 +21,9 @@
 struct verbs_posted {
     uint64_t wr_id;
     uint32_t op;
-    bool late;      /* a READ that was not told of yet; others may overtake it */
-    bool held;      /* is done, and waits for those before it to be told of */
-    uint8_t status; /* then: enum rdma_status */
+    bool signaled;
+    bool early;     /* completed, with this status, before one that was posted earlier */
+    uint8_t status; /* enum rdma_status */
 };
 
 /* One of the two queues of a connection. Work requests have numbers that wrap; number i lies in
@@ -32,10 +32,9 @@ struct verbs_queue {
     struct verbs_posted *posted;
     uint32_t size;
     uint32_t depth;
-    uint32_t next; /* number of the next to be posted */
-    uint32_t done; /* all below are complete */
-    uint32_t late; /* how many of the others are */
-    uint32_t held;
+    uint32_t next;  /* number of the next to be posted */
+    uint32_t done;  /* all below are complete, and told */
+    uint32_t early; /* that completed and cannot be told yet */
 };
 
 /*
@@ -97,6 +96,7 @@ struct verbs_cq {
     struct verbs_handle *handle;
     struct ibv_cq *cq;
     uint32_t users;
+    bool early;         /* some that completed early can be told now */
     atomic_bool broken; /* what was on it is lost */
 };
 
@@ -135,7 +135,6 @@ struct verbs_handle {
     uint32_t spins;   /* calls of rdma_event() since the last look */
     atomic_uint used; /* connections */
     atomic_bool listening;
-    bool holds;                /* a connection may have work requests that are held */
     bool armed;                /* all completion queues are, and nothing was taken since */
     struct verbs_handle *next; /* of the device */
     uint64_t left_ns; /* since when a request is left to a handle with fewer connections; 0: none */

@@ -107,6 +107,9 @@ sed -n '/^initiators:/,/^default:/p' "$SOURCE/docs/kbtp-policy.5.scd" >policy.ya
 examples_of kbtp-policy.5
 equal 'examples of kbtp-policy.5 that show something' 1 "$shown_blocks"
 
+examples_of kbtp-run-real.1
+equal 'examples of kbtp-run-real.1 that show something' 1 "$shown_blocks"
+
 examples_of kbtp-decode.1
 equal 'examples of kbtp-decode.1 that show something' 3 "$shown_blocks"
 finish

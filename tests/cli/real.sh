@@ -62,6 +62,9 @@ refused 'needs an --output' load $at 0 --json --trusted-network
 refused 'missing: cannot be read' store $at +0 --trusted-network --input missing
 refused '.: cannot be read' alloc-store $at +0 --trusted-network --input .
 refused 'no option --seal' load $at 0 --seal
+refused '--seal has no direct form' alloc-store $at +0 --direct --seal --trusted-network
+refused '--allow-unsealed has no direct form' load $at 0 --direct --allow-unsealed --trusted-network
+refused 'no option --direct' store $at +0 --direct
 refused 'no option --output' store $at 0 --output x
 
 refused 'which target' bench

@@ -204,6 +204,13 @@ void fake_free_ids(void)
     }
 }
 
+/* Whoever has accepted and was not told ESTABLISHED cannot disconnect on InfiniBand: the other end
+ * learns of it when the id goes, and then it is rejected. */
+bool fake_hears_late(const struct fake_id *it)
+{
+    return fake.config.kind == FAKE_RXE && it->told_nothing;
+}
+
 /* What the other end learns when this one goes. */
 static void leave(struct fake_id *it)
 {
@@ -218,7 +225,10 @@ static void leave(struct fake_id *it)
         if (fake.config.kind == FAKE_RXE && !peer->listener)
             (void)fake_tell(peer, peer, RDMA_CM_EVENT_REJECTED, 4, NULL, 0);
     } else if (peer->state == FAKE_ACCEPTED || peer->state == FAKE_CONNECTED) {
-        (void)fake_tell(peer, peer, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
+        if (fake_hears_late(it))
+            (void)fake_tell(peer, peer, RDMA_CM_EVENT_REJECTED, 28, NULL, 0);
+        else
+            (void)fake_tell(peer, peer, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
         if (fake.config.kind == FAKE_SIW && peer->id.qp)
             fake_to_error((struct fake_qp *)peer->id.qp);
     }

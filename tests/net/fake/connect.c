@@ -210,8 +210,10 @@ int rdma_disconnect(struct rdma_cm_id *id)
             fake_to_error((struct fake_qp *)id->qp);
         if (fake.config.kind == FAKE_SIW && peer && peer->id.qp)
             fake_to_error((struct fake_qp *)peer->id.qp);
-        over(peer);
-        over(it);
+        if (!fake_hears_late(it)) {
+            over(peer);
+            over(it);
+        }
     }
     (void)pthread_mutex_unlock(&fake_lock);
     return error ? fake_refuse(error) : 0;

@@ -95,6 +95,12 @@ static void receive_from(const struct fake_send *send, const struct fake_recv *r
     }
 }
 
+/* siw's library looks for it where a WRITE has its STag. */
+static uint32_t invalidated_by(const struct ibv_send_wr *wr)
+{
+    return is_iwarp() ? wr->wr.rdma.rkey : wr->invalidate_rkey;
+}
+
 static enum ibv_wc_status deliver(const struct fake_send *send, struct fake_qp *peer)
 {
     bool with_data = send->wr.opcode != IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -112,7 +118,7 @@ static enum ibv_wc_status deliver(const struct fake_send *send, struct fake_qp *
         wc.status = IBV_WC_LOC_PROT_ERR;
         status = IBV_WC_REM_OP_ERR;
     } else if (send->wr.opcode == IBV_WR_SEND_WITH_INV &&
-               !fake_invalidate(peer, send->wr.invalidate_rkey, true)) {
+               !fake_invalidate(peer, invalidated_by(&send->wr), true)) {
         return IBV_WC_REM_ACCESS_ERR;
     }
     if (status == IBV_WC_SUCCESS && with_data)
@@ -176,6 +182,9 @@ static enum ibv_wc_status execute(struct fake_qp *qp, const struct fake_send *se
                 op == IBV_WR_ATOMIC_CMP_AND_SWP;
     if (!local_ok(send, sink))
         return IBV_WC_LOC_PROT_ERR;
+    /* siw takes it when it is posted, and then ends the queue pair. */
+    if (is_iwarp() && op == IBV_WR_SEND_WITH_INV && send->wr.send_flags & IBV_SEND_INLINE)
+        return IBV_WC_LOC_QP_OP_ERR;
     switch (op) {
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_INV:
@@ -246,18 +255,6 @@ static const enum ibv_wc_opcode names[] = {
     [IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
 };
 
-static void succeed(struct fake_qp *qp, const struct fake_send *send)
-{
-    const struct ibv_wc wc = {.wr_id = send->wr.wr_id,
-                              .opcode = names[send->wr.opcode],
-                              .byte_len = (uint32_t)send->length};
-    if (send->wr.opcode == IBV_WR_RDMA_READ && fake.config.late_reads && qp->late_count < FAKE_LATE)
-        qp->late[(qp->late_first + qp->late_count++) % FAKE_LATE] =
-            (struct fake_cqe){.wc = wc, .number = send->number};
-    else
-        fake_complete(qp, wc, send->number, false);
-}
-
 /* Whoever is not there, or not yet, or in error does not answer: retries go on, and on. */
 void fake_run(struct fake_qp *qp)
 {
@@ -271,6 +268,10 @@ void fake_run(struct fake_qp *qp)
         if (status != IBV_WC_SUCCESS)
             after_failure(qp, &send, status);
         else if (send.wr.send_flags & IBV_SEND_SIGNALED)
-            succeed(qp, &send);
+            fake_complete(qp,
+                          (struct ibv_wc){.wr_id = send.wr.wr_id,
+                                          .opcode = names[send.wr.opcode],
+                                          .byte_len = (uint32_t)send.length},
+                          send.number, false);
     }
 }

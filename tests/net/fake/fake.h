@@ -32,11 +32,11 @@ enum fake_kind { FAKE_SIW, FAKE_RXE };
 
 struct fake_config {
     enum fake_kind kind;
-    uint32_t devices; /* 0, 1 or 2, of which the first is used */
-    bool lazy;        /* work is done when the sender polls, not when it posts */
-    bool late_rtu;    /* who accepts is not told ESTABLISHED before rdma_notify() */
-    bool late_reads;  /* READs, at most 64, complete behind what was posted later, as with siw */
+    uint32_t devices;     /* 0, 1 or 2, of which the first is used */
+    bool lazy;            /* work is done when the sender polls, not when it posts */
+    bool late_reads;      /* what is posted behind a READ completes before it, as on siw */
     uint32_t wrong_write; /* the n-th RDMA Write, from 1, brings a wrong last octet; 0: none does */
+    bool late_rtu;        /* who accepts is not told ESTABLISHED before rdma_notify() */
 };
 
 /* Names of the devices: "fake0", "fake1". */

@@ -159,6 +159,21 @@ int ibv_destroy_cq(struct ibv_cq *cq)
     return error;
 }
 
+/* The last completion goes before those of READs. */
+static void overtake(struct fake_cq *cq)
+{
+    for (uint32_t i = cq->count - 1; i > 0; i--) {
+        struct fake_cqe *last = &cq->entries[(cq->first + i) % cq->size];
+        struct fake_cqe *before = &cq->entries[(cq->first + i - 1) % cq->size];
+        if (last->qp_num != before->qp_num || before->wc.status != IBV_WC_SUCCESS ||
+            before->wc.opcode != IBV_WC_RDMA_READ)
+            return;
+        struct fake_cqe late = *before;
+        *before = *last;
+        *last = late;
+    }
+}
+
 void fake_complete(struct fake_qp *qp, struct ibv_wc wc, uint32_t number, bool solicited)
 {
     struct fake_cq *cq = (struct fake_cq *)(number ? qp->qp.send_cq : qp->qp.recv_cq);
@@ -177,6 +192,8 @@ void fake_complete(struct fake_qp *qp, struct ibv_wc wc, uint32_t number, bool s
     }
     cq->entries[(cq->first + cq->count++) % cq->size] =
         (struct fake_cqe){.wc = wc, .qp_num = qp->qp.qp_num, .number = number};
+    if (fake.config.late_reads && wc.status == IBV_WC_SUCCESS && wc.opcode != IBV_WC_RDMA_READ)
+        overtake(cq);
     if (cq->armed && (!cq->solicited_only || solicited || wc.status != IBV_WC_SUCCESS))
         notify(cq);
 }
@@ -187,17 +204,6 @@ static struct fake_qp *qp_of(uint32_t number)
         if (qp->qp.qp_num == number)
             return qp;
     return NULL;
-}
-
-/* Of each queue pair one READ, for the next poll. */
-static void complete_late(const struct ibv_cq *it)
-{
-    for (struct fake_qp *qp = fake.qps; qp; qp = qp->other)
-        if (qp->qp.send_cq == it && qp->late_count > 0) {
-            const struct fake_cqe *late = &qp->late[qp->late_first++ % FAKE_LATE];
-            qp->late_count--;
-            fake_complete(qp, late->wc, late->number, false);
-        }
 }
 
 int fake_poll_cq(struct ibv_cq *it, int count, struct ibv_wc *wc)
@@ -215,14 +221,12 @@ int fake_poll_cq(struct ibv_cq *it, int count, struct ibv_wc *wc)
     for (; taken >= 0 && taken < count && cq->count > 0; taken++) {
         const struct fake_cqe *entry = &cq->entries[cq->first];
         struct fake_qp *qp = qp_of(entry->qp_num);
-        if (qp && entry->number > qp->retired)
-            qp->retired = entry->number;
+        if (qp && entry->number)
+            qp->retired = entry->number > qp->retired ? entry->number : qp->retired;
         wc[taken] = entry->wc;
         cq->first = (cq->first + 1) % cq->size;
         cq->count--;
     }
-    if (taken >= 0 && taken < count)
-        complete_late(it);
     (void)pthread_mutex_unlock(&fake_lock);
     return taken;
 }

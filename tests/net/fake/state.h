@@ -15,7 +15,6 @@
 #define FAKE_INLINE 512u
 #define FAKE_WRS 1024u
 #define FAKE_CQES 8192u
-#define FAKE_LATE 64u
 #define FAKE_PRIVATE 256u
 #define FAKE_WINDOW_KEY 0x800000u
 
@@ -91,9 +90,7 @@ struct fake_qp {
     struct fake_send *sends;
     struct fake_recv *recvs;
     uint32_t sends_first, sends_count, recvs_first, recvs_count;
-    uint32_t posted, retired;        /* in the send queue; taken with completions */
-    struct fake_cqe late[FAKE_LATE]; /* completions of READs that nobody was told of yet */
-    uint32_t late_first, late_count;
+    uint32_t posted, retired; /* in the send queue; taken with completions */
     struct fake_reported async;
     struct fake_qp *other; /* of the device */
     bool running;
@@ -230,6 +227,7 @@ struct fake_cm_event *fake_tell(struct fake_id *it, struct fake_id *counts,
                                 enum rdma_cm_event_type type, int status,
                                 const struct rdma_conn_param *param, uint8_t room);
 void fake_established(struct fake_id *it);
+bool fake_hears_late(const struct fake_id *it);
 void fake_first_message(struct fake_qp *qp);
 void fake_free_ids(void);
 

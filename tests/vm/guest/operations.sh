@@ -4,77 +4,9 @@
 # identities, quota, retention, RELEASE, two threads, IPv6, metrics, and the end by SIGTERM.
 #
 # SPDX-License-Identifier: BSD-3-Clause
-PATH=$BIN:$PATH
-# siw counts the pool and the messages.
-# shellcheck disable=SC3045 # dash and busybox have -l
-ulimit -l unlimited
-failures=0
+# shellcheck source=tests/vm/lib.sh
+. /lib.sh
 port=7471
-
-fail() { # WHAT
-    failures=$((failures + 1))
-    echo "FAILED: $1 (after: $ran; status $status)"
-    head -n 3 out err 2>/dev/null
-    [ $failures -lt 10 ] || exit 1
-}
-
-# Where it is, with the seconds since the guest began.
-step() {
-    cut -d ' ' -f 1 /proc/uptime | tr '\n' ' '
-    echo "$*"
-}
-
-run() { # STATUS COMMAND...: its output is in out and err
-    expected=$1
-    shift
-    ran="$*"
-    timeout -s KILL 30 "$@" >out 2>err </dev/null
-    status=$?
-    [ $status -eq "$expected" ] || fail "exit status $expected"
-}
-
-says() { # FILE TEXT
-    grep -qF -- "$2" "$1" || fail "'$2' in $1"
-}
-
-same() { # FILE FILE
-    cmp "$1" "$2" || fail "$1 is as $2"
-}
-
-octets() { # COUNT FILE
-    dd if=/dev/urandom of="$2" bs="$1" count=1 2>/dev/null
-}
-
-# Starts a target, waits until it is ready, and sets `at` to what the other side types.
-start() { # ADDRESS OPTION...
-    listen=$1
-    shift
-    ran="kbtp target $*"
-    rm -f target.out
-    kbtp target --listen "$listen" --trusted-network "$@" >target.out 2>target.err </dev/null &
-    target=$!
-    tries=0
-    until grep -qs '^ready' target.out || ! kill -0 $target 2>/dev/null || [ $tries -eq 100 ]; do
-        usleep 100000
-        tries=$((tries + 1))
-    done
-    grep -qs '^ready' target.out || {
-        status=-
-        fail "the target is ready"
-        cat target.out target.err
-    }
-    at=$(sed -n 's/.*alloc-store \([^ ]*\) .*/\1/p' target.out)
-}
-
-stop() { # the target ends well, and says what it counted
-    ran="SIG${1-TERM} to the target"
-    kill -"${1-TERM}" $target
-    wait $target
-    status=$?
-    [ $status -eq 0 ] || fail "the target ended with status 0"
-    [ ! -s target.err ] || { fail "the target complains of nothing" && cat target.err; }
-    says target.out "ended by SIG${1-TERM}; counted:"
-}
 
 as() { # IDENTITY STATUS OPERATION HANDLE OPTION...
     identity=$1 wanted=$2 operation=$3 handle=$4
@@ -92,7 +24,8 @@ run 0 kbtp devices "$DEVICE"
 cat out
 says out "driver $DRIVER, port active"
 says out 'DIRECT_LOAD        yes'
-says out 'DIRECT_ALLOC       no'
+[ "$DRIVER" = siw ] && can=no || can=yes
+says out "DIRECT_ALLOC       $can"
 run 0 kbtp devices --json
 [ "$(wc -l <out)" -ge 1 ] || fail 'a line for each device'
 run 4 kbtp devices nothing
@@ -223,7 +156,8 @@ says target.out 'kbtp_sessions_opened_total{kind="new"} 6'
 says target.out 'kbtp_stored_octets_total{by="read"} 393216'
 
 ran='one that never sleeps'
-start "$ADDRESS:0" --poll --direct-alloc --blocks 8 --block-size 4KiB --connections 4
+start "$ADDRESS:0" --poll --direct-alloc --direct-load --blocks 8 --block-size 4KiB --quota 4 \
+    --sessions 2 --first-handle 0x1000 --ticket-timeout 2s --connections 4
 # rxe's atomics are none against those of CPUs: the target has the device take its tickets (I-37).
 if [ "$DRIVER" = siw ]; then
     says target.out 'does not offer DIRECT_ALLOC: '
@@ -233,6 +167,32 @@ fi
 as a.id 0 alloc-store +0 --input block --seal
 as a.id 0 load +0 --output loaded
 same loaded block
+
+# Direct Modes, beside requests of the same session and of another.
+as b.id 0 load 0x1000 --direct --output directly
+same directly block
+as b.id 1 load 0x1001 --direct --output directly
+says err NOT_VALID
+as b.id 1 load 0x99 --direct --output directly
+says err "none of this target's"
+as a.id 2 alloc-store +1 --direct --seal --input block
+if [ "$DRIVER" = siw ]; then
+    as a.id 1 alloc-store +1 --direct --input small
+    says err 'does not offer DIRECT_ALLOC'
+else
+    as a.id 0 alloc-store +1 --direct --input small
+    as a.id 0 load +1 --allow-unsealed --output loaded
+    same loaded small
+    as a.id 0 alloc-store +2 --input block
+    as a.id 0 alloc-store +3 --direct --input block
+    as a.id 1 alloc-store +4 --direct --input block
+    says err 'TICKET_ABANDONED: no block came'
+    as a.id 0 free +1
+    as a.id 0 alloc-store +4 --direct --input block
+    as a.id 1 alloc-store +4 --direct --input block
+    as a.id 0 load +4 --allow-unsealed --output loaded
+    same loaded block
+fi
 stop TERM
 
 step 'retention'
@@ -248,4 +208,4 @@ kill -9 $target
 wait $target
 run 4 kbtp load "$at" +0 --trusted-network --timeout 3s
 
-[ $failures -eq 0 ]
+conclude

@@ -1,0 +1,31 @@
+#!/bin/sh
+# limit: 120 s
+# `kbtp run-real`: every scenario that can be run in turn, over the driver and in the simulator, with
+# the same outcomes. What a driver cannot serve it says, and no more is left out than is known here.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+PATH=$BIN:$PATH
+# siw counts the pool and the messages.
+# shellcheck disable=SC3045 # dash and busybox have -l
+ulimit -l unlimited
+failures=0 same=0 unserved=''
+
+kbtp run-real --list "$SCENARIOS"/*/*.yaml >list || exit 1
+for scenario in $(sed -n 's/^yes  //p' list); do
+    name=${scenario#"$SCENARIOS"/}
+    timeout -s KILL 30 kbtp run-real "$scenario" --both --listen "$ADDRESS:0" --trusted-network \
+        >out 2>err </dev/null
+    status=$?
+    if [ $status -eq 0 ]; then
+        same=$((same + 1))
+    elif [ $status -eq 4 ] && grep -q "$DEVICE cannot serve" err; then
+        unserved="$unserved ${name%.yaml}"
+    else
+        failures=$((failures + 1))
+        echo "FAILED: $name: status $status"
+        cat out err
+    fi
+done
+
+echo "$same the same; not served:$unserved"
+[ $failures -eq 0 ] && [ $same -ge 25 ]

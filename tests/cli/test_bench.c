@@ -21,7 +21,7 @@
 #define BLOCKS "64"
 
 static const enum fake_kind kinds[] = {FAKE_SIW, FAKE_RXE};
-static char at[] = FAKE_HERE ":7471";
+static char address[] = FAKE_HERE ":7471";
 static pthread_t target;
 static char metrics[32]; /* where */
 static char said[8192];  /* standard error of the last bench */
@@ -31,7 +31,7 @@ static void *serve(void *nothing)
 {
     static char *argv[] = {"target",
                            "--listen",
-                           at,
+                           address,
                            "--trusted-network",
                            "--threads",
                            "2",
@@ -81,7 +81,8 @@ static void restore(int fd, int saved)
 
 static int run(const char *const *options)
 {
-    char *argv[MOST_ARGUMENTS] = {"bench", at, "--trusted-network", "--json", "--timeout", "5s"};
+    char *argv[MOST_ARGUMENTS] = {"bench",  address,     "--trusted-network",
+                                  "--json", "--timeout", "5s"};
     int argc = 6, out, err;
     while (*options)
         argv[argc++] = (char *)(uintptr_t)*options++;

@@ -50,8 +50,7 @@ perftest() { # NAME COLUMN PROGRAM OPTION...
 
 start_target() { # OPTION...
     rm -f target.out
-    kbtp target --listen "$ADDRESS:0" --trusted-network --blocks 128 --sessions 4 \
-        --connections 4 "$@" >target.out 2>target.err </dev/null &
+    kbtp target --listen "$ADDRESS:0" --trusted-network --sessions 4 --connections 4 "$@" >target.out 2>target.err </dev/null &
     target=$!
     tries=0
     until grep -qs '^ready' target.out || [ $tries -eq 100 ]; do
@@ -70,7 +69,7 @@ bench() { # NAME OPTION...
     name=$1
     shift
     echo "$round $name $(timeout 60 kbtp bench "$at" --trusted-network --json --warm-up 100ms \
-        --handles 32 "$@")" >>kbtp
+        "$@")" >>kbtp
     tail -n 1 kbtp | grep -q '"wrong":null' || exit 1
 }
 
@@ -93,14 +92,20 @@ while [ $round -lt "$rounds" ]; do
     round=$((round + 1))
     perftest send-lat 5 ib_send_lat -s $request -n 1000
     perftest write-lat 5 ib_write_lat -s 4096 -n 1000
-    start_target --poll
+    start_target --blocks 128 --poll
     suite poll --poll
     [ "$DRIVER" = siw ] || suite invalidate --poll --invalidate
     stop_target
     perftest write-bw 4 ib_write_bw -s 65536 -n 1000
     perftest read-bw 4 ib_read_bw -s 65536 -n 500
-    start_target
+    start_target --blocks 128
     suite events
+    stop_target
+    perftest write-bw-1m 4 ib_write_bw -s 1048576 -n 100
+    perftest read-bw-1m 4 ib_read_bw -s 1048576 -n 50
+    start_target --blocks 64 --block-size 1MiB --poll
+    bench poll-load-bw-1m --mix load=1 --duration 500ms --poll
+    bench poll-store-bw-1m --mix alloc-free=1 --duration 500ms --poll
     stop_target
     echo "round $round"
 done

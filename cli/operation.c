@@ -18,6 +18,7 @@
     "it\n" \
     "                      is not there. Without it the ID is a new one, for once\n" \
     "  --release           free all that this identity has bound when leaving\n" \
+    "  --record            be told by a completion record (RECORD_COMPLETION)\n" \
     "  --trusted-network   the network lets in only who is trusted; required, as the ID is a " \
     "secret\n" \
     "                      and nobody is authenticated\n" \
@@ -100,6 +101,7 @@ SET_TRUE(trusted)
 SET_TRUE(json)
 SET_TRUE(direct)
 SET_FLAG(inline, KBTP_FLAG_INLINE)
+SET_FLAG(record, KBTP_FLAG_RECORD)
 SET_FLAG(seal, KBTP_FLAG_SEAL)
 SET_FLAG(unsealed, KBTP_FLAG_ALLOW_UNSEALED)
 
@@ -130,8 +132,8 @@ static bool set_timeout(const char *option, const char *value, void *into)
 
 #define COMMON_OPTIONS \
     {"identity", true, set_identity}, {"release", false, set_release}, \
-        {"trusted-network", false, set_trusted}, {"device", true, set_device}, \
-        {"timeout", true, set_timeout}, {"json", false, set_json}, \
+        {"record", false, set_record}, {"trusted-network", false, set_trusted}, \
+        {"device", true, set_device}, {"timeout", true, set_timeout}, {"json", false, set_json}, \
         {"generation", true, set_generation}, \
     { \
         NULL, false, NULL \
@@ -210,6 +212,7 @@ static bool can_be_direct(const struct operation *operation)
     const char *other = operation->flags & KBTP_FLAG_INLINE           ? "--inline"
                         : operation->flags & KBTP_FLAG_SEAL           ? "--seal"
                         : operation->flags & KBTP_FLAG_ALLOW_UNSEALED ? "--allow-unsealed"
+                        : operation->flags & KBTP_FLAG_RECORD         ? "--record"
                                                                       : NULL;
     if (operation->direct && other)
         cli_complain("%s has no direct form: leave out one of %s and --direct", other, other);

@@ -20,7 +20,8 @@ struct client {
     struct kbtp_initiator_config config;
     void *private_memory, *buffers, *data;
     size_t private_octets, buffer_octets, data_octets;
-    struct rdma_region region; /* of data */
+    struct rdma_region region;                               /* of data */
+    uint64_t records[KBTP_RECORD_OCTETS / sizeof(uint64_t)]; /* one, for the target to write */
     struct kbtp_outcome outcome;
     bool answered;
 };
@@ -65,12 +66,16 @@ static int make_initiator(struct client *c)
 {
     const struct operation *o = c->operation;
     bool is_inline = o->flags & KBTP_FLAG_INLINE;
-    uint16_t direct =
-        o->opcode == KBTP_OP_LOAD ? KBTP_FEATURE_DIRECT_LOAD : KBTP_FEATURE_DIRECT_ALLOC;
+    uint16_t features = 0;
+    if (o->direct)
+        features = o->opcode == KBTP_OP_LOAD ? KBTP_FEATURE_DIRECT_LOAD : KBTP_FEATURE_DIRECT_ALLOC;
+    if (o->flags & KBTP_FLAG_RECORD)
+        features |= KBTP_FEATURE_RECORD_COMPLETION;
     c->config =
         (struct kbtp_initiator_config){.address = o->address,
                                        .depth = 1,
-                                       .features = o->direct ? direct : 0,
+                                       .features = features,
+                                       .records = c->records,
                                        .max_inline = is_inline ? (uint32_t)o->data_octets : 0,
                                        .retry_first_ns = RETRY_FIRST_NS,
                                        .retry_longest_ns = RETRY_LONGEST_NS,
@@ -207,6 +212,9 @@ static int submit(struct client *c, uint64_t handle)
     const struct operation *o = c->operation;
     if (o->direct)
         return submit_direct(c, handle);
+    bool records = kbtp_initiator_features(c->initiator) & KBTP_FEATURE_RECORD_COMPLETION;
+    if (o->flags & KBTP_FLAG_RECORD && !records)
+        return -ENOTSUP;
     struct kbtp_operation operation = {.handle = handle,
                                        .tagged_offset = c->region.base_to,
                                        .stag = c->region.stag,

@@ -65,6 +65,7 @@ static void tell_json(const struct operation *o, const struct result *result)
         json_object_set_new(all, "handles", json_integer(result->target.handle_count));
         json_object_set_new(all, "quota", json_integer(result->target.allocation_quota));
         json_object_set_new(all, "block_size", json_integer(result->target.block_size));
+        json_object_set_new(all, "record", json_boolean(outcome->by_record));
         json_object_set_new(all, "answer_us", json_real(result->answer_s * 1e6));
         json_object_set_new(all, "left", json_boolean(result->left));
     }
@@ -76,9 +77,9 @@ static void tell_text(const struct operation *o, const struct result *result)
 {
     const struct kbtp_outcome *outcome = &result->outcome;
     FILE *out = o->opcode == KBTP_OP_LOAD && !o->output ? stderr : stdout;
-    fprintf(out, "%s OK: handle 0x%" PRIx64 ", Generation %u, %" PRIu32 " octets\n",
-            kbtp_opcode_name(o->opcode), outcome->handle, outcome->generation,
-            outcome->data_length);
+    fprintf(out, "%s OK: handle 0x%" PRIx64 ", Generation %u, %" PRIu32 " octets%s\n",
+            kbtp_opcode_name(o->opcode), outcome->handle, outcome->generation, outcome->data_length,
+            outcome->by_record ? ", by a record" : "");
 }
 
 static int write_data(void *context, void *file)
@@ -123,8 +124,11 @@ int operation_unsent(const struct operation *o, const struct kbtp_hello_ack *tar
 {
     switch (failed) {
     case -ENOTSUP:
-        cli_complain("--direct: the target does not offer %s to this identity",
-                     o->opcode == KBTP_OP_LOAD ? "DIRECT_LOAD" : "DIRECT_ALLOC");
+        cli_complain("%s: the target does not offer %s to this identity",
+                     o->direct ? "--direct" : "--record",
+                     !o->direct                  ? "RECORD_COMPLETION"
+                     : o->opcode == KBTP_OP_LOAD ? "DIRECT_LOAD"
+                                                 : "DIRECT_ALLOC");
         return CLI_FOUND;
     case -EMSGSIZE:
         if (o->direct) {

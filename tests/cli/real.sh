@@ -65,6 +65,7 @@ refused 'no option --seal' load $at 0 --seal
 refused '--seal has no direct form' alloc-store $at +0 --direct --seal --trusted-network
 refused '--allow-unsealed has no direct form' load $at 0 --direct --allow-unsealed --trusted-network
 refused 'no option --direct' store $at +0 --direct
+refused '--record has no direct form' load $at 0 --direct --record --trusted-network
 refused 'no option --output' store $at 0 --output x
 
 refused 'which target' bench

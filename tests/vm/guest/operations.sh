@@ -80,6 +80,19 @@ as a.id 0 alloc-store +2 --input block --inline --seal
 as a.id 0 load +2 --output loaded
 same loaded block
 
+# Completion records, where there is Immediate Data (the draft: not over RDMAP).
+if [ "$DRIVER" = siw ]; then
+    as a.id 1 load +0 --record --output loaded
+    says err '--record: the target does not offer RECORD_COMPLETION'
+else
+    as a.id 0 load +0 --record --output loaded
+    says out ', by a record'
+    [ "$(cat loaded)" = hello ] || fail 'loaded, told by a record'
+    as a.id 1 store +0 --record --input small --json
+    says out '"record":true'
+    says out '"status":"SEALED"'
+fi
+
 # The quota is kept over processes; other identities have other handles.
 as a.id 1 alloc-store +3 --input small
 says err 'NO_SPACE'

@@ -12,6 +12,7 @@
 #define MOST_WEIGHT 1000000u
 #define MOST_DEPTH 4096u
 #define MOST_SECONDS 1e6
+#define DEFAULT_DURATION 5.0
 
 static const char usage[] =
     "usage: kbtp bench HOST:PORT --trusted-network [OPTIONS]\n"
@@ -198,6 +199,12 @@ static int prepare(struct bench_options *o, const char *const *operands, unsigne
         return CLI_BAD_INPUT;
     }
     o->name = operands[0];
+    if (o->count != 0 && o->duration > 0) {
+        cli_complain("--count or --duration, not both");
+        return CLI_BAD_INPUT;
+    }
+    if (o->count == 0 && o->duration == 0)
+        o->duration = DEFAULT_DURATION;
     if (o->is_inline && o->length == 0) {
         cli_complain("--inline: how many octets? --length SIZE");
         return CLI_BAD_INPUT;
@@ -220,21 +227,22 @@ static int measure(const struct bench_options *o, struct bench_result *result)
         status = bench_run(&bench);
     bool left = bench_leave(&bench);
     bench_close(&bench);
-    if (status == CLI_DONE && !left) {
-        cli_complain("%.60s: no answer to GOODBYE within %g s (--timeout)", o->name, o->timeout);
-        status = CLI_ENVIRONMENT;
+    /* What was measured is told, whatever came later; of what is wrong nothing gets lost. */
+    if (status == CLI_DONE || result->seconds > 0 || *result->wrong) {
+        int told = bench_tell(o, result);
+        status = told == CLI_FOUND || status == CLI_DONE ? told : status;
     }
-    return status == CLI_DONE ? bench_tell(o, result) : status;
+    if (!left) {
+        cli_complain("%.60s: no answer to GOODBYE within %g s (--timeout)", o->name, o->timeout);
+        status = status == CLI_DONE ? CLI_ENVIRONMENT : status;
+    }
+    return status;
 }
 
 static int run(int argc, char **argv)
 {
-    struct bench_options o = {.weights = {70, 10, 20},
-                              .warm_up = 0.5,
-                              .duration = 5,
-                              .timeout = 10,
-                              .depth = 16,
-                              .connections = 1};
+    struct bench_options o = {
+        .weights = {70, 10, 20}, .warm_up = 0.5, .timeout = 10, .depth = 16, .connections = 1};
     const char *operands[1];
     unsigned count;
     if (getrandom(&o.seed, sizeof o.seed, GRND_NONBLOCK) != sizeof o.seed)

@@ -161,9 +161,9 @@ static int measure(struct bench *b)
     add_counts(b, &r->counts, 1);
     r->seconds = (double)(phase.last_ns - phase.begun_ns) / 1e9;
     r->interrupted = interrupted;
-    if (status == CLI_DONE)
-        status = read_target_cpu(b, &target_after);
-    r->target_cpu_s = status == CLI_DONE && target_before >= 0 ? target_after - target_before : -1;
+    /* Who cannot be asked any more has said why; what was measured stands. */
+    bool asked = status == CLI_DONE && read_target_cpu(b, &target_after) == CLI_DONE;
+    r->target_cpu_s = asked && target_before >= 0 ? target_after - target_before : -1;
     return status;
 }
 

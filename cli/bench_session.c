@@ -89,10 +89,12 @@ static int refused(const struct bench *b, const struct bench_session *s)
         cli_complain("%.60s: cannot connect: what answers there is no KBTP target",
                      b->options->name);
     else if (why <= 0)
-        return bench_complain(b, s, "cannot connect", why);
+        return bench_complain(b, s, "cannot connect", why == 0 ? -ECONNRESET : why);
     else
-        cli_complain("%.60s: no session for connection %zu of %" PRIu32 ": %s", b->options->name,
-                     (size_t)(s - b->sessions) + 1, b->count, kbtp_status_name((uint16_t)why));
+        cli_complain("%.60s: no session for connection %zu of %" PRIu32 ": %s%s", b->options->name,
+                     (size_t)(s - b->sessions) + 1, b->count, kbtp_status_name((uint16_t)why),
+                     why == KBTP_STATUS_NO_SPACE ? "; the target has --sessions, with retained ones"
+                                                 : "");
     return why > 0 ? CLI_FOUND : CLI_ENVIRONMENT;
 }
 

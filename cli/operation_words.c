@@ -122,13 +122,16 @@ int operation_tell(const struct operation *o, const struct result *result)
 int operation_unsent(const struct operation *o, const struct kbtp_hello_ack *target,
                      uint64_t handle, int failed)
 {
+    uint16_t feature;
     switch (failed) {
     case -ENOTSUP:
-        cli_complain("%s: the target does not offer %s to this identity",
-                     o->direct ? "--direct" : "--record",
-                     !o->direct                  ? "RECORD_COMPLETION"
-                     : o->opcode == KBTP_OP_LOAD ? "DIRECT_LOAD"
-                                                 : "DIRECT_ALLOC");
+        feature = !o->direct                  ? KBTP_FEATURE_RECORD_COMPLETION
+                  : o->opcode == KBTP_OP_LOAD ? KBTP_FEATURE_DIRECT_LOAD
+                                              : KBTP_FEATURE_DIRECT_ALLOC;
+        cli_complain("%s: %s", o->direct ? "--direct" : "--record",
+                     target->features & feature
+                         ? "the target offers it, but not in a form that the device here can use"
+                         : "the target does not offer that to this identity");
         return CLI_FOUND;
     case -EMSGSIZE:
         if (o->direct) {

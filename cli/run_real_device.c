@@ -533,7 +533,8 @@ static int judge(void *world, uint32_t initiator, uint32_t number, uint64_t hand
     if (it->judged && it->judgement.error && is_untouched(&it->regions[number]))
         *verdict = SIM_STAG_REVOKED;
     else
-        *verdict = it->judgement.status == KBTP_STATUS_OK ? SIM_STAG_VALID : "STag not judged";
+        *verdict = it->judged && it->judgement.status == KBTP_STATUS_OK ? SIM_STAG_VALID
+                                                                        : "STag not judged";
     return CLI_DONE;
 }
 

@@ -56,7 +56,7 @@ static int exchange(int fd, char *text, size_t size)
 static bool find(const char *text, const char *name, double *number)
 {
     size_t length = strlen(name);
-    if (strncmp(text, "HTTP/1.", 7) != 0 || strncmp(text + 8, " 200 ", 5) != 0)
+    if (strncmp(text, "HTTP/1.", 7) != 0 || text[7] == 0 || strncmp(text + 8, " 200 ", 5) != 0)
         return false;
     for (const char *line = text; (line = strchr(line, '\n')) != NULL;) {
         char *end;

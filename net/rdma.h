@@ -338,7 +338,7 @@ enum rdma_chain_kind {
 struct rdma_chain_config {
     uint32_t kind;  /* enum rdma_chain_kind */
     uint32_t conn;  /* SEND, RECV */
-    uint32_t depth; /* work requests; not RECV */
+    uint32_t depth; /* work requests; not RECV. RDMA_CAP_LOOP alone: a power of 2 */
     uint32_t reserved;
     void *memory; /* rdma_chain_octets(), aligned to 64; not RECV */
 };
@@ -602,8 +602,8 @@ static inline int rdma_random(struct rdma *r, void *octets, uint32_t length)
 /*
  * ---- calls about chains ------------------------------------------------------------------
  *
- * All return -ENOTSUP without RDMA_CAP_CHAIN; with RDMA_CAP_LOOP alone, those do not that create
- * and destroy LOOP queues, put, enable and tell the state.
+ * All return -ENOTSUP without RDMA_CAP_CHAIN; with RDMA_CAP_LOOP alone, those do not that tell the
+ * octets, create and destroy LOOP queues, put, enable and tell the state.
  */
 
 /* Octets of memory of a queue with so many places; 0: no chains, or no such depth. */
@@ -635,7 +635,7 @@ static inline int rdma_chain_destroy(struct rdma *r, struct rdma_chain_queue *qu
  * turn. Fields that its `op` does not use keep what is given, for the op that a patch makes of it.
  * -ENOMEM: the place is not free (struct rdma_chain_state, completed). -EINVAL: it is enabled
  * already; the kind of queue has no such op; SGEs or flags are beyond the device, INLINE is one of
- * them; an lkey is unknown. -ENOTSUP.
+ * them; an lkey is unknown (RDMA_CAP_LOOP alone: LOCAL_ERROR when it is executed). -ENOTSUP.
  */
 static inline int rdma_chain_put(struct rdma *r, const struct rdma_chain_queue *queue,
                                  uint32_t number, const struct rdma_wr *wr)

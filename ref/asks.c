@@ -38,10 +38,9 @@ int kbtp_asks_begin(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
 
 int kbtp_asks_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
 {
-    if (!w->asks.exists)
-        return 0;
-    w->asks.exists = 0;
-    return rdma_chain_destroy(cpu->rdma, &w->asks.queue);
+    int failed = w->asks.exists ? rdma_chain_destroy(cpu->rdma, &w->asks.queue) : 0;
+    w->asks.exists = failed != 0;
+    return failed;
 }
 
 /* A queue that has failed once begins nothing any more. */
@@ -62,7 +61,7 @@ int kbtp_ask(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_conn
             return failed;
     }
     if (asks->broken || asks->asked - asks->answered == asks->depth)
-        return -ENOMEM;
+        return -EAGAIN;
     uint32_t place = place_of(asks, asks->asked);
     struct rdma_sge sge = {.addr = asks->answers + place * sizeof(uint64_t),
                            .length = sizeof(uint64_t),
@@ -76,6 +75,8 @@ int kbtp_ask(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_conn
                           .fetch_add = {.add = kbtp_ring_add_data(&partition->ring),
                                         .mask = kbtp_ring_add_mask(&partition->ring)}};
     int failed = rdma_chain_put(cpu->rdma, &asks->queue, asks->asked, &add);
+    if (failed == -ENOMEM)
+        return -EAGAIN; /* the place is not free yet */
     if (!failed)
         failed = rdma_chain_enable(cpu->rdma, &asks->queue, asks->asked + 1);
     if (failed)
@@ -85,7 +86,8 @@ int kbtp_ask(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_conn
     return 0;
 }
 
-/* Whether it was executed nobody knows: the end of the session looks after the ticket. */
+/* Once the queue has failed, nobody knows whether this was executed, for all that were under way:
+ * the end of the session looks after the ticket. */
 static void answer(struct kbtp_worker *w, const struct kbtp_cpu *cpu, bool well)
 {
     struct kbtp_asks *asks = &w->asks;

@@ -264,7 +264,7 @@ static void ask_for_ticket(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
     int failed = kbtp_ask(w, cpu, c);
     if (failed) {
         kbtp_tickets_asked(w, c);
-        if (failed != -ENOMEM)
+        if (failed != -EAGAIN)
             kbtp_connection_lost(w, cpu, c);
         return;
     }

@@ -32,7 +32,8 @@ static int place_message(const struct kbtp_cpu *cpu, const struct kbtp_sends *se
     if (length > sends->slot_octets)
         return -EMSGSIZE;
     *sge = (struct rdma_sge){.addr = image, .length = length, .lkey = sends->lkey};
-    if (!outgoing->invalidate && length <= sends->max_inline &&
+    bool may_inline = outgoing->invalidate == 0 || !sends->no_inline_invalidate;
+    if (may_inline && length <= sends->max_inline &&
         outgoing->data_length <= image_size - (uint32_t)octets) {
         if (outgoing->data_length != 0)
             memcpy(image + octets, outgoing->data, outgoing->data_length);

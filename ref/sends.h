@@ -55,8 +55,8 @@ struct kbtp_sends {
     uint32_t depth;
     uint32_t max_inline; /* octets that may be posted inline */
     uint32_t posted, retired;
-    uint32_t unsignaled; /* posted since the last signaled one */
-    uint32_t reserved;
+    uint32_t unsignaled;           /* posted since the last signaled one */
+    uint32_t no_inline_invalidate; /* a SEND_INV is not posted inline (net/rdma.h: RDMAP) */
 };
 
 /* Work requests that can be posted now. */

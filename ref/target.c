@@ -237,6 +237,30 @@ static int offer_direct_load(struct kbtp_target *target, const struct kbtp_cpu *
     return 0;
 }
 
+/* One of each connection at a time, as far as the device's queues go. A power of 2, so that places
+ * follow each other when numbers wrap. */
+uint32_t kbtp_target_ask_depth(const struct kbtp_target_config *config,
+                               const struct rdma_caps *caps)
+{
+    uint32_t most = caps->max_queue < caps->max_cq ? caps->max_queue : caps->max_cq, depth = 1;
+    while (depth < config->max_connections && 2 * depth <= most)
+        depth *= 2;
+    return depth;
+}
+
+/* Where CPUs may not, the RNIC takes the tickets of partitions. */
+static int plan_asks(struct kbtp_target *target, const struct kbtp_cpu *cpu,
+                     const struct kbtp_grant *grants)
+{
+    if (!(target->features & KBTP_FEATURE_DIRECT_ALLOC) ||
+        (target->caps.bits & RDMA_CAP_ATOMIC_CPU) ||
+        kbtp_target_partitions(&target->config, grants) == 0)
+        return 0;
+    target->ask_depth = kbtp_target_ask_depth(&target->config, &target->caps);
+    target->ask_octets = rdma_chain_octets(cpu->rdma, target->ask_depth);
+    return target->ask_octets != 0 ? 0 : -EINVAL;
+}
+
 int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
                      const struct kbtp_target_config *config,
                      const struct kbtp_target_memory *memory)
@@ -264,9 +288,11 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
         target->features = KBTP_FEATURE_DIRECT_ALLOC;
         access |= RDMA_BIND_WINDOW;
     }
-    int failed =
-        rdma_reg(cpu->rdma, memory->blocks, (uint64_t)config->block_count * config->block_size,
-                 access, config->first_offset, &target->region);
+    int failed = plan_asks(target, cpu, memory->grants);
+    if (failed)
+        return failed;
+    failed = rdma_reg(cpu->rdma, memory->blocks, (uint64_t)config->block_count * config->block_size,
+                      access, config->first_offset, &target->region);
     if (failed)
         return failed;
     target->pool = (struct kbtp_pool){.pins = memory->pins,
@@ -276,8 +302,6 @@ int kbtp_target_init(struct kbtp_target *target, const struct kbtp_cpu *cpu,
                                       .block_count = config->block_count,
                                       .clears = target->sessions.several_domains};
     failed = init_rings(target, cpu, memory);
-    if (target->pool.partition_count != 0 && !(target->caps.bits & RDMA_CAP_ATOMIC_CPU))
-        target->ask_octets = rdma_chain_octets(cpu->rdma, config->max_connections);
     if (!failed) {
         failed = init_table(target, cpu, memory->entries, (uint32_t)entries);
         if (!failed)

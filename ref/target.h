@@ -82,9 +82,10 @@ struct kbtp_target {
     /* DIRECT_LOAD: the same blocks, and the table, for peers to read. */
     struct rdma_region pool_region, table_region;
     uint32_t features; /* of config.features those that the device can serve */
-    /* Of the queue through which each worker has the RNIC take tickets of partitions; 0: CPUs may
-     * do that themselves (RDMA_CAP_ATOMIC_CPU, I-37). */
-    uint32_t ask_octets;
+    /* The queue through which each worker has the RNIC take tickets of partitions: its depth and
+     * its memory. 0: CPUs may do that themselves (RDMA_CAP_ATOMIC_CPU, I-37). */
+    uint32_t ask_depth, ask_octets;
+    uint32_t reserved;
     struct rdma_caps caps;
 };
 
@@ -104,6 +105,10 @@ uint32_t kbtp_target_partitions(const struct kbtp_target_config *config,
 size_t kbtp_target_octets(const struct kbtp_target_config *config, const struct kbtp_grant *grants);
 void kbtp_target_layout(const struct kbtp_target_config *config, struct kbtp_grant *grants,
                         void *area, struct kbtp_target_memory *memory);
+
+/* Tickets that a worker has the RNIC take at a time, where CPUs may not (I-37). */
+uint32_t kbtp_target_ask_depth(const struct kbtp_target_config *config,
+                               const struct rdma_caps *caps);
 
 /*
  * Fills everything and registers the pool through cpu->rdma. Nobody else may look yet. Returns 0,

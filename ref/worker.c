@@ -45,13 +45,6 @@ static bool has_partitions(const struct kbtp_target *target)
     return target->pool.partition_count != 0;
 }
 
-/* Heads of partitions are advanced by the RNIC alone; so many of its FetchAdds at a time. */
-static uint32_t asks_depth(const struct kbtp_target *target)
-{
-    uint32_t connections = target->config.max_connections, most = target->caps.max_queue;
-    return target->ask_octets == 0 ? 0 : connections < most ? connections : most;
-}
-
 static uint32_t partition_slots(const struct kbtp_target *target)
 {
     if (!has_partitions(target))
@@ -72,12 +65,12 @@ void kbtp_worker_memory(const struct kbtp_target *target, struct kbtp_worker_mem
     memory->private_octets =
         sizeof(struct kbtp_worker) + config->max_connections * per_connection +
         retentions * sizeof(struct kbtp_retention) + tickets * sizeof(struct kbtp_tickets) +
-        round_up(partition_slots(target), 8) + round_up(asks_depth(target) * sizeof(uint32_t), 8) +
+        round_up(partition_slots(target), 8) + round_up(target->ask_depth * sizeof(uint32_t), 8) +
         config->block_count * sizeof(struct kbtp_deferred_free) + round_up(config->staging, 8);
     memory->buffer_octets =
         round_up(config->max_connections * buffers_of_connection(target), LINE) +
-        round_up(config->staging * (size_t)config->block_size, asks_depth(target) ? LINE : 1) +
-        target->ask_octets + asks_depth(target) * sizeof(uint64_t);
+        round_up(config->staging * (size_t)config->block_size, target->ask_depth ? LINE : 1) +
+        target->ask_octets + target->ask_depth * sizeof(uint64_t);
 }
 
 /* Takes `octets` of private memory, which is zero. */
@@ -113,7 +106,7 @@ static struct rdma_conn_config connection_config(const struct kbtp_worker *w)
 static void lay_out_asks(struct kbtp_worker *w, char **memory, uint8_t *buffers)
 {
     struct kbtp_asks *asks = &w->asks;
-    asks->depth = asks_depth(w->target);
+    asks->depth = w->target->ask_depth;
     if (asks->depth == 0)
         return;
     asks->by = carve(memory, asks->depth * sizeof *asks->by);
@@ -135,11 +128,12 @@ static void lay_out(struct kbtp_worker *w, char *memory, uint8_t *buffers)
         struct kbtp_connection *c = &w->connections[i];
         carve_connection(w, c, &memory);
         c->receives = buffers + i * buffers_of_connection(w->target);
-        c->sends =
-            (struct kbtp_sends){.slots = c->receives + w->requests * (size_t)w->receive_octets,
-                                .slot_octets = message_octets(w->target),
-                                .depth = w->send_depth,
-                                .max_inline = connection_config(w).max_inline};
+        c->sends = (struct kbtp_sends){
+            .slots = c->receives + w->requests * (size_t)w->receive_octets,
+            .slot_octets = message_octets(w->target),
+            .depth = w->send_depth,
+            .max_inline = connection_config(w).max_inline,
+            .no_inline_invalidate = w->target->caps.binding == RDMA_BINDING_RDMAP};
     }
     w->deferred = (struct kbtp_deferred){
         .frees = carve(&memory, config->block_count * sizeof(struct kbtp_deferred_free)),
@@ -234,9 +228,11 @@ int kbtp_worker_init(struct kbtp_worker **worker, const struct kbtp_target *targ
 int kbtp_worker_end(struct kbtp_worker *worker, const struct kbtp_cpu *cpu)
 {
     assert(kbtp_worker_idle(worker));
-    int failures[] = {kbtp_asks_end(worker, cpu), free_all_windows(worker, cpu),
-                      rdma_dereg(cpu->rdma, &worker->region),
-                      rdma_cq_destroy(cpu->rdma, worker->cq)};
+    int failures[4];
+    failures[0] = kbtp_asks_end(worker, cpu);
+    failures[1] = free_all_windows(worker, cpu);
+    failures[2] = rdma_dereg(cpu->rdma, &worker->region);
+    failures[3] = rdma_cq_destroy(cpu->rdma, worker->cq);
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++)
         if (failures[i])
             return failures[i];

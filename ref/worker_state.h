@@ -356,7 +356,7 @@ static inline bool kbtp_asks(const struct kbtp_worker *w, const struct kbtp_conn
 /* With the worker; the second fails as rdma_chain_destroy() does. */
 int kbtp_asks_begin(struct kbtp_worker *w, const struct kbtp_cpu *cpu);
 int kbtp_asks_end(struct kbtp_worker *w, const struct kbtp_cpu *cpu);
-/* Asks for a ticket of this connection's partition. -ENOMEM: later; else the device failed. */
+/* Asks for a ticket of this connection's partition. -EAGAIN: later; else the device failed. */
 int kbtp_ask(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c);
 /* In each poll: hands out those that have come. */
 void kbtp_asks_advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu);

@@ -646,7 +646,7 @@ int sim_protocol_world_build(struct sim_world *w)
     w->ops = &protocol_ops;
     /* What a worker needs follows from the target's configuration and partitions alone. */
     struct kbtp_target sized = {.config = target_config(w->scenario, 0),
-                                .caps.max_queue = UINT16_MAX};
+                                .caps = {.max_queue = UINT16_MAX, .max_cq = UINT16_MAX}};
     struct kbtp_worker_memory need;
     struct kbtp_target_memory memory;
     int failed = target_memory(w, &memory);
@@ -660,8 +660,10 @@ int sim_protocol_world_build(struct sim_world *w)
     uint32_t segments = w->arena.segments_count; /* of them some are its constants */
     sized.pool.partitions = memory.partitions;
     sized.pool.partition_count = world->view.ring.rings_count - 1;
-    if (asks_for_tickets(w->scenario))
-        sized.ask_octets = sim_rnic_chain_octets(WORKER_SGES, sized.config.max_connections);
+    if (asks_for_tickets(w->scenario)) {
+        sized.ask_depth = kbtp_target_ask_depth(&sized.config, &sized.caps);
+        sized.ask_octets = sim_rnic_chain_octets(WORKER_SGES, sized.ask_depth);
+    }
     kbtp_worker_memory(&sized, &need);
     failed = ghost_memory(w, &world->view);
     if (!failed)

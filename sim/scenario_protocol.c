@@ -25,6 +25,14 @@ static bool read_block_size(const struct sim_text *text, const struct sim_raw_sc
     return sim_check_block_range(text, raw->block_size != NULL, s);
 }
 
+/* A restarted target has a new queue pair with itself, which this simulator cannot give it. */
+static bool can_restart(const struct sim_text *text, const struct sim_scenario *s)
+{
+    if (s->protocol.restarts == 0 || s->atomics != SIM_ATOMICS_ADAPTER)
+        return true;
+    return sim_complain(text, "restarts", "not with atomics: adapter, leave one of them out");
+}
+
 static bool read_numbers(const struct sim_text *text, const struct sim_raw_scenario *raw,
                          struct sim_scenario *s)
 {
@@ -41,7 +49,8 @@ static bool read_numbers(const struct sim_text *text, const struct sim_raw_scena
            sim_read_number(text, "stops", raw->stops, 0, 0, SIM_MAX_STOPS, &p->stops) &&
            sim_read_number(text, "silent_stops", raw->silent_stops, 0, 0, SIM_MAX_STOPS,
                            &p->silent_stops) &&
-           sim_read_number(text, "restarts", raw->restarts, 0, 0, SIM_MAX_RESTARTS, &p->restarts);
+           sim_read_number(text, "restarts", raw->restarts, 0, 0, SIM_MAX_RESTARTS, &p->restarts) &&
+           can_restart(text, s);
 }
 
 /* ---- agents ------------------------------------------------------------------------------ */

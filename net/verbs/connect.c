@@ -444,6 +444,8 @@ static void take(struct verbs_conn *c, const struct rdma_cm_event *event)
     case RDMA_CM_EVENT_ROUTE_ERROR:
     case RDMA_CM_EVENT_CONNECT_ERROR:
     case RDMA_CM_EVENT_UNREACHABLE:
+        verbs_end(c, refused(c, event));
+        break;
     case RDMA_CM_EVENT_REJECTED:
         /* A peer of InfiniBand's CM that ends before it has heard that it is connected rejects. */
         verbs_end(c, was_connected(c) ? 0 : refused(c, event));

@@ -146,6 +146,8 @@ static uint32_t best_gid(struct ibv_context *context, struct ibv_gid_entry *best
     ssize_t count = ibv_query_gid_table(context, entries, GIDS, 0);
     uint32_t best_rank = 0;
     for (ssize_t i = 0; i < count; i++) {
+        if (entries[i].port_num != 1)
+            continue; /* the first port is the one that is used */
         const uint8_t *raw = entries[i].gid.raw;
         static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
         uint32_t rank = 5;

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define RETRIES 7u
-#define ACK_TIMEOUT 14u
 #define RNR_TIMER 12u
 #define HOPS 1u
 
@@ -29,7 +28,8 @@ static uint32_t loop_octets(struct rdma *r, uint32_t depth)
 {
     const struct rdma_caps *caps = &verbs_of(r)->device->caps;
     bool can = (caps->bits & RDMA_CAP_LOOP) && depth <= caps->max_queue && depth <= caps->max_cq;
-    return can ? depth * PLACE_OCTETS : 0;
+    /* Numbers wrap: places of other depths would not follow each other then. */
+    return can && (depth & (depth - 1)) == 0 ? depth * PLACE_OCTETS : 0;
 }
 
 /* ---- making ------------------------------------------------------------------------------ */
@@ -55,7 +55,7 @@ static int connect_with_itself(struct verbs_handle *h, struct ibv_qp *qp)
                                .max_dest_rd_atomic = reads,
                                .max_rd_atomic = reads,
                                .min_rnr_timer = RNR_TIMER,
-                               .timeout = ACK_TIMEOUT,
+                               .timeout = (uint8_t)d->config.ack_timeout,
                                .retry_cnt = RETRIES,
                                .rnr_retry = RETRIES,
                                .ah_attr = {.port_num = 1, .dlid = d->port.lid}};
@@ -142,13 +142,19 @@ static void drop_queue_pair(struct verbs_loop *loop)
     loop->qp = NULL;
 }
 
+static void fail(struct verbs_loop *loop, enum rdma_status status)
+{
+    loop->status = status;
+    drop_queue_pair(loop);
+}
+
 static int loop_destroy(struct rdma *r, struct rdma_chain_queue *queue)
 {
     struct verbs_handle *h = verbs_of(r);
     struct verbs_loop *loop = loop_of(h, queue);
     if (!loop)
         return -EINVAL;
-    drop_queue_pair(loop);
+    fail(loop, loop->status == RDMA_OK ? RDMA_FLUSHED : loop->status);
     int error = verbs_cq_destroy(r, loop->cq);
     if (error == 0)
         *loop = (struct verbs_loop){.depth = 0};
@@ -185,12 +191,6 @@ static int loop_put(struct rdma *r, const struct rdma_chain_queue *queue, uint32
     if (number == loop->put)
         loop->put++;
     return 0;
-}
-
-static void fail(struct verbs_loop *loop, enum rdma_status status)
-{
-    loop->status = status;
-    drop_queue_pair(loop);
 }
 
 static int loop_enable(struct rdma *r, const struct rdma_chain_queue *queue, uint32_t limit)

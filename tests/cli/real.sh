@@ -86,6 +86,7 @@ for value in 0 x 1025; do measure '--connections' --connections $value; done
 measure '--handles' --handles 0
 measure '--count' --count 0
 measure '--duration' --duration 0
+measure 'not both' --duration 1s --count 5
 measure '--duration' --duration 100000h
 measure '--warm-up' --warm-up -1s
 measure '--seed' --seed x

@@ -175,9 +175,10 @@ static void a_mix_is_verified(void)
     for (int k = 0; k < 2; k++)
         for (int polls = 0; polls < 2; polls++) {
             start(&(struct fake_config){.kind = kinds[k], .devices = 1, .late_reads = k == 0});
+            /* Twice as many handles as requests at a time: no kind has to stand in for another. */
             expect(BENCH("--connections", "4", "--count", "4000", "--verify", "--seed", "7",
-                         "--mix", "load=50,store=20,alloc-free=30", "--target-metrics", metrics,
-                         polls ? "--poll" : "--verify"),
+                         "--depth", "8", "--mix", "load=50,store=20,alloc-free=30",
+                         "--target-metrics", metrics, polls ? "--poll" : "--verify"),
                    CLI_DONE);
             CU_ASSERT_EQUAL(number("count"), 4000);
             CU_ASSERT_EQUAL(count_of("LOAD") + count_of("STORE") + count_of("ALLOC_STORE") +

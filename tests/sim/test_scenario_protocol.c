@@ -337,6 +337,9 @@ static void test_initiators(void)
 {
     static const struct refusal refusals[] = {
         {"workers: []\ninitiators: [{name: X}]", "5:1: workers: has no entry, list 1 to 4"},
+        {"atomics: adapter\nrestarts: 1\nworkers: [{name: W}]\n"
+         "initiators: [{name: X, workers: [W], quota: 1, " PROGRAM "}]",
+         "6:1: restarts: not with atomics: adapter, leave one of them out"},
         {"workers: [{name: W}]\ninitiators: []", "6:1: initiators: has no entry, list 1 to 6"},
         {"workers: [{name: W}]", "1:1: initiators: is required and missing, add it"},
         {"workers: [{name: W}]\ninitiators: [{name: X, quota: 1, " PROGRAM "}]",

@@ -11,7 +11,7 @@
 #define ENVIRONMENT 4
 
 #define SLICE_NS 100000000 /* of waiting */
-#define PATIENCE_S 20
+#define PATIENCE_S 40
 #define RETRY_FIRST_NS 50000000u
 #define RETRY_LONGEST_NS 400000000u
 

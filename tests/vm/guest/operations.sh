@@ -83,7 +83,7 @@ same loaded block
 # Completion records, where there is Immediate Data (the draft: not over RDMAP).
 if [ "$DRIVER" = siw ]; then
     as a.id 1 load +0 --record --output loaded
-    says err '--record: the target does not offer RECORD_COMPLETION'
+    says err '--record: the target does not offer that'
 else
     as a.id 0 load +0 --record --output loaded
     says out ', by a record'
@@ -191,7 +191,7 @@ says err "none of this target's"
 as a.id 2 alloc-store +1 --direct --seal --input block
 if [ "$DRIVER" = siw ]; then
     as a.id 1 alloc-store +1 --direct --input small
-    says err 'does not offer DIRECT_ALLOC'
+    says err '--direct: the target does not offer that'
 else
     as a.id 0 alloc-store +1 --direct --input small
     as a.id 0 load +1 --allow-unsealed --output loaded

@@ -28,4 +28,7 @@ for scenario in $(sed -n 's/^yes  //p' list); do
 done
 
 echo "$same the same; not served:$unserved"
-[ $failures -eq 0 ] && [ $same -ge 25 ]
+known=''
+[ "$DRIVER" = rxe ] || known=' programs/records races/direct-alloc races/direct-atomics races/direct-deadlock races/records'
+[ "$unserved" = "$known" ] || echo "FAILED: not served:$unserved; known are:$known"
+[ $failures -eq 0 ] && [ $same -ge 27 ] && [ "$unserved" = "$known" ]

@@ -61,6 +61,7 @@ more() { # SIDE CALL
 check() { # SIDE BATCHES-OF-THE-SECOND-RUN
     n=$(calls "$1.$((2 * operations))" write)
     [ "$n" -le $(($2 + others)) ] || fail "$1: $n write, at most $2 and $others others"
+    [ "$n" -ge $operations ] || fail "$1: $n write: strace has not seen the doorbells"
     awk '$1 ~ /^[0-9]/ && NF > 3 { print $NF }' "$1.$((2 * operations))" | sort -u >names
     while read -r call; do
         case $call in

@@ -222,6 +222,7 @@ static int prepare(struct bench_options *o, const char *const *operands, unsigne
 static int measure(const struct bench_options *o, struct bench_result *result)
 {
     struct bench bench = {.options = o};
+    bench_take_signals();
     int status = bench_open(&bench, o, result);
     if (status == CLI_DONE)
         status = bench_run(&bench);

@@ -136,6 +136,10 @@ bool bench_is_idle(const struct bench_session *session);
 
 /* ---- bench_run.c */
 
+/* Ctrl-C and SIGTERM end what is under way, in good order, from now on. */
+void bench_take_signals(void);
+bool bench_interrupted(void);
+
 /* Fills the handles, warms up, and measures. */
 int bench_run(struct bench *bench);
 

@@ -30,11 +30,16 @@ static void interrupt(int signal_number)
 }
 
 /* The second one ends the program at once. */
-static void take_signals(void)
+void bench_take_signals(void)
 {
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
+}
+
+bool bench_interrupted(void)
+{
+    return interrupted;
 }
 
 /* ---- a phase ----------------------------------------------------------------------------- */
@@ -181,7 +186,6 @@ int bench_run(struct bench *b)
 {
     const struct bench_options *o = b->options;
     struct phase phase;
-    take_signals();
     fill_buffers(b);
     /* Half of the handles have a block, so that there is one for each kind of request. */
     for (uint32_t i = 0; i < b->count; i++)

@@ -117,6 +117,10 @@ static int wait_for_all(struct bench *b)
         }
         if (there == b->count)
             return CLI_DONE;
+        if (bench_interrupted()) {
+            cli_complain("%.60s: interrupted before all sessions were there", b->options->name);
+            return CLI_STOPPED;
+        }
         double left = until - real_now();
         if (left <= 0) {
             cli_complain("%.60s: %s: no answer within %g s (--timeout)", b->options->name, what,

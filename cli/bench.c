@@ -9,6 +9,9 @@
 #include "cli/cli.h"
 #include "cli/real.h"
 
+#define OPTIONS struct bench_options
+#include "cli/set.h"
+
 #define MOST_WEIGHT 1000000u
 #define MOST_DEPTH 4096u
 #define MOST_SECONDS 1e6
@@ -53,24 +56,6 @@ static const char usage[] =
 
 /* ---- options ----------------------------------------------------------------------------- */
 
-#define SET_TEXT(member) \
-    static bool set_##member(const char *option, const char *value, void *into) \
-    { \
-        (void)option; \
-        ((struct bench_options *)into)->member = value; \
-        return true; \
-    }
-#define SET_TRUE(member) \
-    static bool set_##member(const char *option, const char *value, void *into) \
-    { \
-        (void)option, (void)value; \
-        return ((struct bench_options *)into)->member = true; \
-    }
-#define SET_NUMBER(member, least, most) \
-    static bool set_##member(const char *option, const char *value, void *into) \
-    { \
-        return cli_number(option, value, least, most, &((struct bench_options *)into)->member); \
-    }
 #define SET_TIME(member) \
     static bool set_##member(const char *option, const char *value, void *into) \
     { \

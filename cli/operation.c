@@ -9,6 +9,9 @@
 #include "cli/identity.h"
 #include "cli/real.h"
 
+#define OPTIONS struct operation
+#include "cli/set.h"
+
 #define DEFAULT_TIMEOUT 10.0
 #define FIRST_READ ((size_t)64 << 10)
 #define MOST_OCTETS ((size_t)1 << 30) /* that are stored; no device takes more in a message */
@@ -71,19 +74,6 @@ static const char usage_free[] =
 
 /* ---- options ----------------------------------------------------------------------------- */
 
-#define SET_TEXT(member) \
-    static bool set_##member(const char *option, const char *value, void *into) \
-    { \
-        (void)option; \
-        ((struct operation *)into)->member = value; \
-        return true; \
-    }
-#define SET_TRUE(member) \
-    static bool set_##member(const char *option, const char *value, void *into) \
-    { \
-        (void)option, (void)value; \
-        return ((struct operation *)into)->member = true; \
-    }
 #define SET_FLAG(name, flag) \
     static bool set_##name(const char *option, const char *value, void *into) \
     { \

@@ -12,6 +12,9 @@
 #include "cli/trace_file.h"
 #include "sim/read_file.h"
 
+#define OPTIONS struct run_real_options
+#include "cli/set.h"
+
 #define MAX_SCENARIO_OCTETS (1u << 20)
 #define MAX_SCENARIOS 256u
 #define ERROR_OCTETS 1000u
@@ -43,20 +46,6 @@ static const char usage[] =
     "--trusted-network\n";
 
 /* ---- options ----------------------------------------------------------------------------- */
-
-#define SET_TEXT(member) \
-    static bool set_##member(const char *option, const char *value, void *into) \
-    { \
-        (void)option; \
-        ((struct run_real_options *)into)->member = value; \
-        return true; \
-    }
-#define SET_TRUE(member) \
-    static bool set_##member(const char *option, const char *value, void *into) \
-    { \
-        (void)option, (void)value; \
-        return ((struct run_real_options *)into)->member = true; \
-    }
 
 SET_TEXT(listen)
 SET_TEXT(device)

@@ -9,6 +9,9 @@
 #include "cli/cli.h"
 #include "cli/real.h"
 
+#define OPTIONS struct target_options
+#include "cli/set.h"
+
 #define KIB 1024u
 #define MAX_BLOCKS (UINT64_C(1) << 28)
 #define MAX_HANDLES ((uint64_t)INT32_MAX)
@@ -53,24 +56,6 @@ static const char usage[] =
 
 /* ---- options ----------------------------------------------------------------------------- */
 
-#define SET_TEXT(member) \
-    static bool set_##member(const char *option, const char *value, void *into) \
-    { \
-        (void)option; \
-        ((struct target_options *)into)->member = value; \
-        return true; \
-    }
-#define SET_TRUE(member) \
-    static bool set_##member(const char *option, const char *value, void *into) \
-    { \
-        (void)option, (void)value; \
-        return ((struct target_options *)into)->member = true; \
-    }
-#define SET_NUMBER(member, least, most) \
-    static bool set_##member(const char *option, const char *value, void *into) \
-    { \
-        return cli_number(option, value, least, most, &((struct target_options *)into)->member); \
-    }
 /* Of the grant that everybody has. */
 #define SET_GRANT(member, least, most) \
     static bool set_##member(const char *option, const char *value, void *into) \

@@ -7,6 +7,7 @@
 # A copy replaces its original because the linker takes nothing from an archive that it does not
 # lack; a copy without one of the original's functions fails to link, as the function is then
 # defined twice.
+option(KBTP_BUILD_MUTANTS "Build the mutants too; OFF: each only when it is asked for" ON)
 find_program(PATCH patch)
 if(NOT PATCH)
     message(FATAL_ERROR "patch is not installed: run scripts/setup")
@@ -44,6 +45,9 @@ function(kbtp_add_mutant name patch_file)
         VERBATIM)
     add_executable(kbtp-mutant-${name} ${copies} $<TARGET_OBJECTS:kbtp_main>)
     set_target_properties(kbtp-mutant-${name} PROPERTIES C_EXTENSIONS OFF)
+    if(NOT KBTP_BUILD_MUTANTS)
+        set_target_properties(kbtp-mutant-${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
     target_link_libraries(kbtp-mutant-${name} PRIVATE ${kbtp_libraries})
 endfunction()
 

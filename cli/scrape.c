@@ -75,7 +75,7 @@ int scrape(const char *address, const char *name, double timeout, double *number
     int status = real_address(address, numeric);
     if (status != CLI_DONE)
         return status;
-    char *text = malloc(MOST_OCTETS);
+    char *text = calloc(1, MOST_OCTETS);
     int fd = text ? connect_to(numeric, timeout) : -ENOMEM;
     int failed = fd < 0 ? fd : exchange(fd, text, MOST_OCTETS);
     if (fd >= 0)

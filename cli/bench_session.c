@@ -39,7 +39,7 @@ static int open_device(struct bench *b)
                                              .connections = 1,
                                              .timers = TIMERS,
                                              .connect_ms = (uint32_t)(connect_s * 1e3) + 1};
-    int failed = rdma_verbs_open(&config, &b->device, words);
+    int failed = real_open(&config, &b->device, words);
     for (uint32_t i = 0; !failed && i < b->count; i++) {
         struct bench_session *s = &b->sessions[i];
         s->cpu.mem = &s->mem;

@@ -40,7 +40,7 @@ static int open_device(struct client *c)
                                            (uint32_t)(real_nanoseconds(o->timeout) / 1000000) + 1};
     if (o->timeout > 86400)
         config.connect_ms = 86400u * 1000;
-    if (rdma_verbs_open(&config, &c->device, words) != 0 ||
+    if (real_open(&config, &c->device, words) != 0 ||
         rdma_verbs_handle(c->device, &c->cpu.rdma, words) != 0) {
         cli_complain("%s", words);
         return CLI_ENVIRONMENT;

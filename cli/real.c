@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -35,6 +36,13 @@ int real_address(const char *name, char address[RDMA_VERBS_ADDRESS])
         return CLI_DONE;
     cli_complain("%s", words);
     return failed == -EINVAL ? CLI_BAD_INPUT : CLI_ENVIRONMENT;
+}
+
+int real_open(const struct rdma_verbs_config *config, struct rdma_verbs **device,
+              char words[RDMA_VERBS_WORDS])
+{
+    (void)signal(SIGPIPE, SIG_IGN);
+    return rdma_verbs_open(config, device, words);
 }
 
 bool real_trusted(bool declared)

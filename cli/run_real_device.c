@@ -111,7 +111,7 @@ static int open_device(struct real_run *r)
                                        .address = o->device ? NULL : r->address,
                                        .connections = connections,
                                        .timers = TIMERS + 2 * part->sessions_count + connections};
-    if (rdma_verbs_open(&config, &r->device, words) != 0) {
+    if (real_open(&config, &r->device, words) != 0) {
         cli_complain("%s", words);
         return CLI_ENVIRONMENT;
     }

@@ -84,7 +84,7 @@ static int open_device(struct server *s, const char *address)
                                            2 * s->config.session_count + s->config.max_connections};
     if (config.connections > UINT16_MAX)
         config.connections = UINT16_MAX;
-    if (rdma_verbs_open(&config, &s->device, words) != 0) {
+    if (real_open(&config, &s->device, words) != 0) {
         cli_complain("%s", words);
         return CLI_ENVIRONMENT;
     }

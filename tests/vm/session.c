@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/vm/session.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +96,7 @@ struct rdma_verbs *session_device(const char *address)
     struct rdma_verbs *device;
     struct rdma_verbs_config config = {
         .address = address, .connections = 1, .timers = 3, .connect_ms = 10000};
+    (void)signal(SIGPIPE, SIG_IGN); /* as kbtp does: net/verbs/verbs.h */
     if (rdma_verbs_open(&config, &device, words) != 0)
         give_up(ENVIRONMENT, "%s", words);
     return device;

@@ -11,8 +11,8 @@
  *     Who never waits pays for no system call but the device's own: events are then looked for once
  *     in RDMA_VERBS_SPINS calls of rdma_event().
  *   - Whatever fails leaves a sentence: rdma_verbs_failure().
- *   - The process ignores SIGPIPE, or over siw a peer that is gone ends it: that driver sends to TCP
- *     within ibv_post_send().
+ *   - The process ignores SIGPIPE, or over siw a peer that is gone ends it: that driver sends to
+ *     TCP within ibv_post_send().
  *   - All that is FLUSHED is so because the queue pair was destroyed, after which no device touches
  *     the memory; what had completed before is reported as it was, as far as it was taken by then.
  */

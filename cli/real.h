@@ -22,8 +22,8 @@ int real_address(const char *name, char address[RDMA_VERBS_ADDRESS]);
  */
 bool real_trusted(bool declared);
 
-/* rdma_verbs_open(), in a process that no SIGPIPE ends: siw sends to TCP within ibv_post_send(), and
- * to a peer that is gone the kernel answers with that signal. */
+/* rdma_verbs_open(), in a process that no SIGPIPE ends: siw sends to TCP within ibv_post_send(),
+ * and to a peer that is gone the kernel answers with that signal. */
 int real_open(const struct rdma_verbs_config *config, struct rdma_verbs **device,
               char words[RDMA_VERBS_WORDS]);
 

@@ -44,7 +44,24 @@ check_nothing_lost() {
     released=$(counted kbtp_released_blocks_total)
     echo "allocated $had, freed $freed, released $released"
     status=$had
-    [ "$had" -ge $blocks ] && [ "$had" -eq $((freed + released)) ] || fail "what was allocated was freed: $freed + $released"
+    [ "$had" -ge $blocks ] || fail "each of $blocks blocks was allocated"
+    [ "$had" -eq $((freed + released)) ] || fail "what was allocated was freed: $freed + $released"
+}
+
+# Does it in all lanes at once.
+side_by_side() { # FUNCTION WHAT
+    pids=''
+    for lane in $(seq $lanes); do
+        ("$1" "$lane") >"$1.$lane" 2>&1 &
+        pids="$pids $!"
+    done
+    for pid in $pids; do
+        wait "$pid"
+        status=$?
+        ran=$1
+        [ $status -eq 0 ] || fail "$2"
+    done
+    cat "$1".*
 }
 
 # ---- initiators
@@ -105,18 +122,7 @@ step "initiators are killed"
 serve 0 2
 vm-work "$at" 0 3600 "$seed" >survivor.out 2>survivor.err &
 survivor=$!
-pids=''
-for lane in $(seq $lanes); do
-    (kill_initiators "$lane") >"lane$lane.log" 2>&1 &
-    pids="$pids $!"
-done
-for pid in $pids; do
-    wait "$pid"
-    status=$?
-    ran="lanes of initiators"
-    [ $status -eq 0 ] || fail "they are killed and come back"
-done
-cat lane*.log
+side_by_side kill_initiators "they are killed and come back"
 step "nothing is lost"
 kill -TERM $survivor
 wait $survivor
@@ -167,17 +173,6 @@ kill_targets() { # LANE
 }
 
 step "targets are killed"
-pids=''
-for lane in $(seq $lanes); do
-    (kill_targets "$lane") >"targets$lane.log" 2>&1 &
-    pids="$pids $!"
-done
-for pid in $pids; do
-    wait "$pid"
-    status=$?
-    ran="lanes of targets"
-    [ $status -eq 0 ] || fail "they are killed, and the next is there"
-done
+side_by_side kill_targets "they are killed, and the next is there"
 step "end"
-cat targets*.log
 conclude

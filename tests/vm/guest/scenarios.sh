@@ -4,11 +4,9 @@
 # the same outcomes. What a driver cannot serve it says, and no more is left out than is known here.
 #
 # SPDX-License-Identifier: BSD-3-Clause
-PATH=$BIN:$PATH
-# siw counts the pool and the messages.
-# shellcheck disable=SC3045 # dash and busybox have -l
-ulimit -l unlimited
-failures=0 same=0 unserved=''
+# shellcheck source=tests/vm/lib.sh
+. /lib.sh
+the_same=0 unserved=''
 
 kbtp run-real --list "$SCENARIOS"/*/*.yaml >list || exit 1
 for scenario in $(sed -n 's/^yes  //p' list); do
@@ -17,18 +15,20 @@ for scenario in $(sed -n 's/^yes  //p' list); do
         >out 2>err </dev/null
     status=$?
     if [ $status -eq 0 ]; then
-        same=$((same + 1))
+        the_same=$((the_same + 1))
     elif [ $status -eq 4 ] && grep -q "$DEVICE cannot serve" err; then
         unserved="$unserved ${name%.yaml}"
     else
-        failures=$((failures + 1))
-        echo "FAILED: $name: status $status"
+        ran=$name
+        fail 'the same in both worlds'
         cat out err
     fi
 done
 
-echo "$same the same; not served:$unserved"
+echo "$the_same the same; not served:$unserved"
 known=''
-[ "$DRIVER" = rxe ] || known=' programs/records races/direct-alloc races/direct-atomics races/direct-deadlock races/records'
-[ "$unserved" = "$known" ] || echo "FAILED: not served:$unserved; known are:$known"
-[ $failures -eq 0 ] && [ $same -ge 27 ] && [ "$unserved" = "$known" ]
+[ "$DRIVER" = rxe ] ||
+    known=' programs/records races/direct-alloc races/direct-atomics races/direct-deadlock races/records'
+[ "$unserved" = "$known" ] || fail "not served are:$known"
+[ $the_same -ge 27 ] || fail 'there are scenarios to run'
+conclude

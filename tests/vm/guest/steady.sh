@@ -7,19 +7,11 @@
 # are. Nothing is registered.
 #
 # SPDX-License-Identifier: BSD-3-Clause
-PATH=$BIN:$PATH
-# siw counts the pool and the messages.
-# shellcheck disable=SC3045 # dash and busybox have -l
-ulimit -l unlimited
+# shellcheck source=tests/vm/lib.sh
+. /lib.sh
 operations=200
 others=60 # writes before and after: filling half of the handles is 16 or 32 of them
 spare=4 # calls of making a connection, which is not always the same
-failures=0
-
-fail() { # WHAT
-    failures=$((failures + 1))
-    echo "FAILED: $1"
-}
 
 bench() { # OPTION...
     kbtp bench "$at" --trusted-network --warm-up 0 --poll --seed 1 --json "$@"
@@ -79,16 +71,7 @@ check() { # SIDE BATCHES-OF-THE-SECOND-RUN
         "$(more "$1" ioctl) ioctl, $(more "$1" epoll_wait) looks"
 }
 
-kbtp target --listen "$ADDRESS:0" --trusted-network --poll --blocks 64 --block-size 8KiB \
-    --sessions 2 --connections 2 >target.out 2>target.err </dev/null &
-target=$!
-tries=0
-until grep -qs '^ready' target.out || [ $tries -eq 100 ]; do
-    usleep 100000
-    tries=$((tries + 1))
-done
-at=$(sed -n 's/.*alloc-store \([^ ]*\) .*/\1/p' target.out)
-
+start "$ADDRESS:0" --poll --blocks 64 --block-size 8KiB --sessions 2 --connections 2
 bench --count 50 >json.first || fail "kbtp bench ended with $?" # what only the first one needs
 measure $operations
 measure $((2 * operations))
@@ -100,7 +83,6 @@ for n in $operations $((2 * operations)); do
     looks=$(($(calls "bench.$n" epoll_wait) - $(number "json.$n" looks)))
     echo "bench: $(number "json.$n" looks) looks while measured, and $looks before and after"
 done
-kill -TERM $target
-wait $target || fail 'the target ended with status 0'
+stop TERM
 cat bench.* target.[0-9]*
-[ $failures -eq 0 ]
+conclude

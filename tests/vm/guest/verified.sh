@@ -5,21 +5,8 @@
 # with an STag for each request where the device can, and Ctrl-C.
 #
 # SPDX-License-Identifier: BSD-3-Clause
-PATH=$BIN:$PATH
-# siw counts the pool and the messages.
-# shellcheck disable=SC3045 # dash and busybox have -l
-ulimit -l unlimited
-failures=0
-
-fail() { # WHAT
-    failures=$((failures + 1))
-    echo "FAILED: $1 (after: $ran; status $status)"
-    tail -n 12 out err
-}
-
-says() { # FILE TEXT
-    grep -qF -- "$2" "$1" || fail "'$2' in $1"
-}
+# shellcheck source=tests/vm/lib.sh
+. /lib.sh
 
 bench() { # STATUS OPTION...
     expected=$1
@@ -32,15 +19,8 @@ bench() { # STATUS OPTION...
     [ $status -eq "$expected" ] || fail "exit status $expected"
 }
 
-kbtp target --listen "$ADDRESS:0" --trusted-network --threads 2 --blocks 512 --block-size 64KiB \
-    --sessions 8 --connections 8 --metrics "$ADDRESS:0" >target.out 2>target.err </dev/null &
-target=$!
-tries=0
-until grep -qs '^ready' target.out || [ $tries -eq 100 ]; do
-    usleep 100000
-    tries=$((tries + 1))
-done
-at=$(sed -n 's/.*alloc-store \([^ ]*\) .*/\1/p' target.out)
+start "$ADDRESS:0" --threads 2 --blocks 512 --block-size 64KiB --sessions 8 --connections 8 \
+    --metrics "$ADDRESS:0"
 metrics=$(sed -n 's/^metrics at port \([0-9]*\).*/\1/p' target.out)
 
 bench 0 --connections 8 --count 2000 --verify --seed 1 --target-metrics "$ADDRESS:$metrics"
@@ -82,11 +62,6 @@ status=$?
 [ $status -eq 3 ] || fail 'exit status 3'
 says out '(interrupted)'
 
-ran='SIGTERM to the target'
-kill -TERM $target
-wait $target
-status=$?
-[ $status -eq 0 ] || fail 'the target ended with status 0'
-[ ! -s target.err ] || { fail 'the target complains of nothing' && cat target.err; }
+stop TERM
 cat target.out
-[ $failures -eq 0 ]
+conclude

@@ -9,21 +9,12 @@
 #include "cli/identity.h"
 #include "cli/real.h"
 
-#define TIMERS 3u
-#define RETRIES 5u
-#define RETRY_FIRST_NS 200000000u
-#define RETRY_LONGEST_NS 1000000000u
 #define MOST_HANDLES 1024u /* of a connection that was not told */
-#define MOST_CONNECT_S 86400.0
 
 int bench_complain(const struct bench *b, const struct bench_session *s, const char *what,
                    int failed)
 {
-    const char *words = rdma_verbs_failure(s->cpu.rdma);
-    cli_complain("%.60s: %s: %s", b->options->name, what,
-                 failed == -EPROTO ? "a message that makes no sense"
-                 : *words          ? words
-                                   : strerror(-failed));
+    cli_complain("%.60s: %s: %s", b->options->name, what, real_why(s->cpu.rdma, failed));
     return CLI_ENVIRONMENT;
 }
 
@@ -33,12 +24,11 @@ static int open_device(struct bench *b)
 {
     const struct bench_options *o = b->options;
     char words[RDMA_VERBS_WORDS];
-    double connect_s = o->timeout < MOST_CONNECT_S ? o->timeout : MOST_CONNECT_S;
     const struct rdma_verbs_config config = {.device = o->device,
                                              .address = o->device ? NULL : o->address,
                                              .connections = 1,
-                                             .timers = TIMERS,
-                                             .connect_ms = (uint32_t)(connect_s * 1e3) + 1};
+                                             .timers = REAL_TIMERS,
+                                             .connect_ms = real_connect_ms(o->timeout)};
     int failed = real_open(&config, &b->device, words);
     for (uint32_t i = 0; !failed && i < b->count; i++) {
         struct bench_session *s = &b->sessions[i];
@@ -54,12 +44,9 @@ static int open_device(struct bench *b)
 static int make_session(struct bench *b, struct bench_session *s)
 {
     const struct bench_options *o = b->options;
-    s->config = (struct kbtp_initiator_config){.address = o->address,
-                                               .depth = (uint32_t)o->depth,
-                                               .max_inline = o->is_inline ? (uint32_t)o->length : 0,
-                                               .retry_first_ns = RETRY_FIRST_NS,
-                                               .retry_longest_ns = RETRY_LONGEST_NS,
-                                               .retries = RETRIES};
+    s->config = real_initiator(o->address);
+    s->config.depth = (uint32_t)o->depth;
+    s->config.max_inline = o->is_inline ? (uint32_t)o->length : 0;
     int status = identity_random(s->config.initiator_id);
     if (status != CLI_DONE)
         return status;

@@ -6,11 +6,6 @@
 #include "cli/operation.h"
 #include "cli/real.h"
 
-#define TIMERS 3u
-#define RETRIES 5u /* when the target still serves an earlier connection of this identity */
-#define RETRY_FIRST_NS 200000000u
-#define RETRY_LONGEST_NS 1000000000u
-
 struct client {
     const struct operation *operation;
     struct rdma_verbs *device;
@@ -32,14 +27,11 @@ static int open_device(struct client *c)
 {
     const struct operation *o = c->operation;
     char words[RDMA_VERBS_WORDS];
-    struct rdma_verbs_config config = {.device = o->device,
-                                       .address = o->device ? NULL : o->address,
-                                       .connections = 1,
-                                       .timers = TIMERS,
-                                       .connect_ms =
-                                           (uint32_t)(real_nanoseconds(o->timeout) / 1000000) + 1};
-    if (o->timeout > 86400)
-        config.connect_ms = 86400u * 1000;
+    const struct rdma_verbs_config config = {.device = o->device,
+                                             .address = o->device ? NULL : o->address,
+                                             .connections = 1,
+                                             .timers = REAL_TIMERS,
+                                             .connect_ms = real_connect_ms(o->timeout)};
     if (real_open(&config, &c->device, words) != 0 ||
         rdma_verbs_handle(c->device, &c->cpu.rdma, words) != 0) {
         cli_complain("%s", words);
@@ -49,16 +41,9 @@ static int open_device(struct client *c)
     return CLI_DONE;
 }
 
-/* What the device said last, or what the number stands for. */
-static const char *why_of(const struct client *c, int failed)
-{
-    const char *words = rdma_verbs_failure(c->cpu.rdma);
-    return *words ? words : strerror(-failed);
-}
-
 static int complain_of(const struct client *c, const char *what, int failed)
 {
-    cli_complain("%.60s: %s: %s", c->operation->name, what, why_of(c, failed));
+    cli_complain("%.60s: %s: %s", c->operation->name, what, real_why(c->cpu.rdma, failed));
     return CLI_ENVIRONMENT;
 }
 
@@ -71,15 +56,11 @@ static int make_initiator(struct client *c)
         features = o->opcode == KBTP_OP_LOAD ? KBTP_FEATURE_DIRECT_LOAD : KBTP_FEATURE_DIRECT_ALLOC;
     if (o->flags & KBTP_FLAG_RECORD)
         features |= KBTP_FEATURE_RECORD_COMPLETION;
-    c->config =
-        (struct kbtp_initiator_config){.address = o->address,
-                                       .depth = 1,
-                                       .features = features,
-                                       .records = c->records,
-                                       .max_inline = is_inline ? (uint32_t)o->data_octets : 0,
-                                       .retry_first_ns = RETRY_FIRST_NS,
-                                       .retry_longest_ns = RETRY_LONGEST_NS,
-                                       .retries = RETRIES};
+    c->config = real_initiator(o->address);
+    c->config.depth = 1;
+    c->config.features = features;
+    c->config.records = c->records;
+    c->config.max_inline = is_inline ? (uint32_t)o->data_octets : 0;
     memcpy(c->config.initiator_id, o->id, sizeof c->config.initiator_id);
     kbtp_initiator_memory(&c->config, &c->private_octets, &c->buffer_octets);
     c->private_memory = real_memory(c->private_octets, "the session");
@@ -241,7 +222,7 @@ static int request(struct client *c, struct result *result)
     if (!c->answered || c->outcome.error) {
         int why = kbtp_initiator_why(c->initiator);
         cli_complain("%.60s: the connection was lost, and nobody knows whether it was done: %s",
-                     o->name, why == -EPROTO ? "a message that makes no sense" : why_of(c, why));
+                     o->name, real_why(c->cpu.rdma, why));
         return CLI_ENVIRONMENT;
     }
     result->answer_s = real_now() - begin;

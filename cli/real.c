@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 
 #define NS 1000000000.0
+#define MOST_CONNECT_S 86400.0
 
 void *real_memory(size_t octets, const char *what)
 {
@@ -43,6 +44,25 @@ int real_open(const struct rdma_verbs_config *config, struct rdma_verbs **device
 {
     (void)signal(SIGPIPE, SIG_IGN);
     return rdma_verbs_open(config, device, words);
+}
+
+const char *real_why(const struct rdma *handle, int failed)
+{
+    const char *words = handle ? rdma_verbs_failure(handle) : "";
+    return failed == -EPROTO ? "a message that makes no sense" : *words ? words : strerror(-failed);
+}
+
+struct kbtp_initiator_config real_initiator(const char *address)
+{
+    return (struct kbtp_initiator_config){.address = address,
+                                          .retry_first_ns = 200000000,
+                                          .retry_longest_ns = 1000000000,
+                                          .retries = 5};
+}
+
+uint32_t real_connect_ms(double timeout)
+{
+    return (uint32_t)((timeout < MOST_CONNECT_S ? timeout : MOST_CONNECT_S) * 1e3) + 1;
 }
 
 bool real_trusted(bool declared)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "net/verbs/verbs.h"
+#include "ref/initiator.h"
 
 /* Zero octets in whole pages; NULL after a complaint that says what they were for. */
 void *real_memory(size_t octets, const char *what);
@@ -26,6 +27,16 @@ bool real_trusted(bool declared);
  * and to a peer that is gone the kernel answers with that signal. */
 int real_open(const struct rdma_verbs_config *config, struct rdma_verbs **device,
               char words[RDMA_VERBS_WORDS]);
+
+/* Why something over this handle failed: what the device said last, or what the number means. */
+const char *real_why(const struct rdma *handle, int failed);
+
+#define REAL_TIMERS 3u /* of an initiator's handle */
+/* What the commands that are initiators have alike: a target that still has a session of theirs is
+ * asked again for some seconds. */
+struct kbtp_initiator_config real_initiator(const char *address);
+/* For struct rdma_verbs_config: as long as `timeout` seconds. */
+uint32_t real_connect_ms(double timeout);
 
 /* What real_address() gave, which is cut to pieces, for sockets: freeaddrinfo() it. NULL: it is
  * none. */

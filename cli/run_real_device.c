@@ -16,7 +16,6 @@
 #include "ref/worker.h"
 #include "sim/program.h"
 
-#define TIMERS 3u            /* of an initiator */
 #define SPARE_CONNECTIONS 4u /* for those that are to hear that there are too many */
 #define PROBE_NS 1000000000u
 #define BUDGET 16u
@@ -79,8 +78,7 @@ static bool take_area(struct area *area, size_t octets, const char *what)
 
 static int complain_of(const struct cpu *on, const char *who, const char *what, int failed)
 {
-    const char *words = on->cpu.rdma ? rdma_verbs_failure(on->cpu.rdma) : "";
-    cli_complain("%s: %s: %s", who, what, *words ? words : strerror(-failed));
+    cli_complain("%s: %s: %s", who, what, real_why(on->cpu.rdma, failed));
     return CLI_ENVIRONMENT;
 }
 
@@ -110,7 +108,8 @@ static int open_device(struct real_run *r)
     struct rdma_verbs_config config = {.device = o->device,
                                        .address = o->device ? NULL : r->address,
                                        .connections = connections,
-                                       .timers = TIMERS + 2 * part->sessions_count + connections};
+                                       .timers =
+                                           REAL_TIMERS + 2 * part->sessions_count + connections};
     if (real_open(&config, &r->device, words) != 0) {
         cli_complain("%s", words);
         return CLI_ENVIRONMENT;

@@ -125,8 +125,7 @@ static int check_device(const struct server *s)
 
 static int device_failed(const struct server_worker *w, const char *what, int failed)
 {
-    const char *words = rdma_verbs_failure(w->cpu.rdma);
-    cli_complain("%s: %s", what, *words ? words : strerror(-failed));
+    cli_complain("%s: %s", what, real_why(w->cpu.rdma, failed));
     return CLI_ENVIRONMENT;
 }
 

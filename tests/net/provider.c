@@ -2,6 +2,7 @@
 #include "tests/net/provider.h"
 
 #include "sim/device.h"
+#include "tests/net/provider_timed.h"
 #include "tests/net/provider_verbs.h"
 #include "tests/net/verbs_inside.h"
 
@@ -88,6 +89,8 @@ const struct provider providers[PROVIDERS] = {
      false},
     {"simulated RNIC", open_device, close_device, handle_of_device, cut_in_device,
      sim_device_expire, nobody_knows, NULL, false},
+    {"timed RNIC", provider_timed_open, provider_timed_close, provider_timed_handle,
+     provider_timed_cut, provider_timed_expire, provider_timed_left, NULL, true},
     {"verbs on siw", provider_verbs_open_siw, provider_verbs_close, provider_verbs_handle,
      verbs_inside_cut, verbs_inside_expire, provider_verbs_left, NULL, true},
     {"verbs on rxe", provider_verbs_open_rxe, provider_verbs_close, provider_verbs_handle,

@@ -23,9 +23,11 @@ struct provider {
     bool real;
 };
 
-/* The trivial one, the simulated RNIC, and net/verbs on an rdma-core for tests (tests/net/fake),
- * once like the driver siw and once like rxe. */
-#define PROVIDERS 4u
+/* The trivial one, the simulated RNIC, that in simulated time, where each call lets happen what
+ * comes of it, and net/verbs on an rdma-core for tests (tests/net/fake), once like the driver siw
+ * and once like rxe. */
+#define PROVIDERS 5u
+#define FIRST_VERBS_PROVIDER 3u
 extern const struct provider providers[PROVIDERS];
 /* The simulated RNIC as an InfiniBand device is: Writes have an order, atomics no mask, and only
  * windows can be invalidated by the peer. */

@@ -473,7 +473,7 @@ int main(void)
     };
     static const struct test of_loops[] = {{"asking fails", asking_fails}};
     int failed = run_over_providers("ref/failures", tests, sizeof tests / sizeof *tests, 2);
-    for (uint32_t i = 2; i < PROVIDERS; i++) {
+    for (uint32_t i = FIRST_VERBS_PROVIDER; i < PROVIDERS; i++) {
         provider = &providers[i];
         failed |= run_tests(provider->name, of_real, sizeof of_real / sizeof *of_real);
     }

@@ -14,13 +14,14 @@ tests="wire wire_refused table pins ring ring_atomics target infiniband records 
     status session malformed initiator"
 
 # The simulator without scenarios, traces and charts, whose libraries are not there for that machine.
-for file in "$SOURCE"/net/*.c "$SOURCE"/net/verbs/*.c "$SOURCE"/ref/*.c "$SOURCE"/sim/*.c; do
-    case $file in */scenario*.c | */trace.c | */*chart*.c | */kind.c | */replay.c | */shrink.c) ;;
+for file in "$SOURCE"/net/*.c "$SOURCE"/net/verbs/*.c "$SOURCE"/ref/*.c "$SOURCE"/sim/*.c \
+    "$SOURCE"/sim/timed/*.c; do
+    case $file in */scenario*.c | */*_read.c | */trace.c | */*chart*.c | */kind.c | */replay.c | */shrink.c) ;;
     *) echo "$file" ;;
     esac
 done >library
 for name in wire_vectors fixture pair peer ends; do echo "$SOURCE/tests/ref/$name.c"; done >support
-for name in loop loop_send loop_windows provider provider_verbs verbs_inside; do
+for name in loop loop_send loop_windows provider provider_timed provider_verbs verbs_inside; do
     echo "$SOURCE/tests/net/$name.c"
 done >>support
 printf '%s\n' "$SOURCE"/tests/net/fake/*.c >>support
@@ -36,7 +37,7 @@ sed "s|^$SOURCE/||; s|/|_|g; s|^|objects/|; s|\$|.o|" library support | xargs s3
 
 failures=0
 for name in $tests; do
-    "$cross" -static -o "$name" "objects/tests_ref_test_$name.c.o" library.a
+    "$cross" -static -o "$name" "objects/tests_ref_test_$name.c.o" library.a -lm
     "$emulator" "./$name" || { echo "FAILED: $name"; failures=$((failures + 1)); }
 done
 [ "$failures" -eq 0 ]

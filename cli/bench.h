@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/histogram.h"
+#include "sim/histogram.h"
 #include "net/verbs/verbs.h"
 #include "ref/initiator.h"
 
@@ -43,7 +43,7 @@ struct bench_options {
 struct bench_measured {
     uint64_t statuses[BENCH_STATUSES];
     uint64_t octets;
-    struct histogram latency; /* ns */
+    struct sim_histogram latency; /* ns */
 };
 
 struct bench_result {

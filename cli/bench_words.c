@@ -62,7 +62,7 @@ static void print_kinds(const struct bench_result *r)
             continue;
         print_row(bench_kind_name(k), m->latency.count, m->octets, r->seconds);
         for (uint32_t i = 0; i < PERCENTILES; i++)
-            printf(" %9.1f", (double)histogram_at(&m->latency, percentiles[i].share) / 1e3);
+            printf(" %9.1f", (double)sim_histogram_at(&m->latency, percentiles[i].share) / 1e3);
         printf("\n");
     }
 }
@@ -128,7 +128,7 @@ static json_t *kind_json(const struct bench_measured *m, double seconds)
     for (uint32_t i = 0; i < PERCENTILES; i++)
         json_object_set_new(
             all, percentiles[i].json,
-            json_real((double)histogram_at(&m->latency, percentiles[i].share) / 1e3));
+            json_real((double)sim_histogram_at(&m->latency, percentiles[i].share) / 1e3));
     json_object_set_new(all, "statuses", statuses_json(m));
     return all;
 }

@@ -243,7 +243,7 @@ static void count(struct bench *b, const struct bench_place *p, const struct kbt
         return;
     m->statuses[status < BENCH_STATUSES ? status : KBTP_STATUS_INTERNAL]++;
     m->octets += status == KBTP_STATUS_OK && p->kind != BENCH_FREE ? b->length : 0;
-    histogram_add(&m->latency, now_ns - p->begun_ns);
+    sim_histogram_add(&m->latency, now_ns - p->begun_ns);
 }
 
 int bench_ended(struct bench *b, struct bench_session *s, const struct kbtp_outcome *outcome,

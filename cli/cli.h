@@ -24,7 +24,7 @@ struct cli_command {
     int (*run)(int argc, char **argv);
 };
 
-extern const struct cli_command cli_explore, cli_replay, cli_decode, cli_policy;
+extern const struct cli_command cli_explore, cli_replay, cli_run, cli_decode, cli_policy;
 /* Over devices of this machine. */
 extern const struct cli_command cli_devices, cli_target, cli_load, cli_store, cli_alloc_store,
     cli_free, cli_run_real, cli_bench;

@@ -169,6 +169,8 @@ static bool check_kind(const struct sim_walk *walk)
     walk->text->kind = sim_kind_named(value);
     for (uint32_t i = 0; i < sim_kinds_count; i++)
         sim_string_add(&all, "%s%s", i > 0 ? " or " : "", sim_kinds[i].name);
+    if (strcmp(value, "timed") == 0) /* sim/timed/timed.h */
+        return complain_here(walk, "'timed' has no steps, use `kbtp run`, or write %s", all.text);
     return walk->text->kind != NULL ||
            complain_here(walk, "%s is not known here, write %s", sim_quoted(value).text, all.text);
 }

@@ -21,7 +21,10 @@
 #define SIM_COSTS(X) \
     /* the RNIC */ \
     X(doorbell_ns, 0, 1e6, "latency of a doorbell: from the CPU's write until the RNIC has it") \
-    X(wqe_fetch_ns, 0, 1e6, "latency of fetching the work requests that a doorbell announces") \
+    X(inline_gbytes_s, 0.001, 1e5, \
+      "rate at which a CPU hands over data within work requests, 10^9 octets a second") \
+    X(wqe_fetch_ns, 0, 1e6, \
+      "latency of fetching work requests; a single one goes with its doorbell") \
     X(send_message_ns, 0.001, 1e6, "the sending side is occupied, a message") \
     X(send_latency_ns, 0, 1e6, "latency of the sending side") \
     X(receive_message_ns, 0.001, 1e6, "the receiving side is occupied, a message") \
@@ -111,5 +114,8 @@ void sim_cost_model_free(struct sim_cost_model *model);
 
 /* Octets on the wire of a message of so many octets. */
 uint32_t sim_costs_wire_octets(const struct sim_costs *costs, uint32_t length);
+/* Of its octets, how many are in its first and its last packet. */
+uint32_t sim_costs_first_packet(const struct sim_costs *costs, uint32_t length);
+uint32_t sim_costs_last_packet(const struct sim_costs *costs, uint32_t length);
 
 #endif

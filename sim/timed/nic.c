@@ -74,14 +74,14 @@ void nic_tell(struct nic_handle *h, uint32_t kind, uint32_t conn, int error,
     nic_wake(h);
 }
 
-void nic_complete(struct nic_conn *c, const struct rdma_wc *wc)
+void nic_complete(struct nic_conn *c, const struct rdma_wc *wc, const void *at)
 {
     struct nic_handle *h = c->handle;
     struct nic_cq *cq = &h->cqs[c->config.cq];
     if (cq->count == cq->depth)
         cq->overflowed = true;
     else
-        cq->entries[(cq->first + cq->count++) % cq->depth] = *wc;
+        cq->entries[(cq->first + cq->count++) % cq->depth] = (struct nic_cqe){*wc, at};
     nic_note(nic_nics(h), (uint64_t)h->number << 32 | c->index, wc->wr_id,
              (uint64_t)wc->length << 32 | (uint64_t)wc->op << 8 | wc->status);
     nic_wake(h);
@@ -111,9 +111,9 @@ void sim_nic_attach(struct rdma *handle, const struct sim_nic_cpu *cpu)
     nic_handle_of(handle)->cpu = *cpu;
 }
 
-void sim_nic_run(struct rdma *handle)
+void sim_nic_run(struct rdma *handle, uint64_t spent_ps)
 {
-    nic_handle_of(handle)->spent_ps = 0;
+    nic_handle_of(handle)->spent_ps = spent_ps;
 }
 
 void sim_nic_spend(struct rdma *handle, double ns)
@@ -153,7 +153,7 @@ static int nic_cq_create(struct rdma *r, uint32_t depth, uint32_t *cq)
         free_one++;
     if (free_one == h->limits.cqs)
         return -ENOMEM;
-    struct rdma_wc *entries = nic_allocate(nic_nics(h), depth, sizeof *entries);
+    struct nic_cqe *entries = nic_allocate(nic_nics(h), depth, sizeof *entries);
     if (!entries)
         return -ENOMEM;
     h->cqs[free_one] = (struct nic_cq){.entries = entries, .depth = depth, .used = true};
@@ -168,16 +168,19 @@ static int nic_cq_destroy(struct rdma *r, uint32_t cq)
         return -EINVAL;
     if (h->cqs[cq].connections != 0)
         return -EBUSY;
-    nic_release(nic_nics(h), h->cqs[cq].entries, h->cqs[cq].depth, sizeof(struct rdma_wc));
+    nic_release(nic_nics(h), h->cqs[cq].entries, h->cqs[cq].depth, sizeof(struct nic_cqe));
     h->cqs[cq] = (struct nic_cq){0};
     return 0;
 }
 
-static void taken(struct nic_handle *h, const struct rdma_wc *wc)
+static void taken(struct nic_handle *h, const struct nic_cqe *entry)
 {
+    const struct rdma_wc *wc = &entry->wc;
     const struct sim_costs *costs = nic_nics(h)->costs;
     struct nic_conn *c = &h->conns[wc->conn];
     h->spent_ps += nic_ps(costs->take_ns);
+    if (h->cpu.work_ns && wc->status == RDMA_OK && wc->op == RDMA_RECV && entry->at)
+        h->spent_ps += nic_ps(h->cpu.work_ns(h->cpu.context, entry->at, wc->length));
     if (wc->status == RDMA_FLUSHED) {
         c->flushed--;
         nic_look_drained(c);
@@ -195,10 +198,11 @@ static int nic_cq_poll(struct rdma *r, uint32_t cq_number, struct rdma_wc *wc, u
     if (cq->overflowed)
         return -EIO;
     for (; some < count && cq->count != 0; some++) {
-        wc[some] = cq->entries[cq->first];
+        const struct nic_cqe *entry = &cq->entries[cq->first];
+        wc[some] = entry->wc;
         cq->first = cq->first + 1 == cq->depth ? 0 : cq->first + 1;
         cq->count--;
-        taken(h, &wc[some]);
+        taken(h, entry);
     }
     return (int)some;
 }
@@ -328,6 +332,11 @@ struct sim_nics *sim_nics_open(struct sim_wire *wire, const struct sim_costs *co
     }
     wire->arrives = nic_arrives;
     return nics;
+}
+
+struct sim_clock *sim_nics_clock(const struct sim_nics *nics)
+{
+    return nics->clock;
 }
 
 static void free_handle(struct nic_handle *h)

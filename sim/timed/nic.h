@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RNICs in simulated time, a message at a time: a provider of net/rdma.h for runs that are too large
- * for worlds of steps (sim/rnic.h). What a message does it does at one moment; when that is follows
+ * RNICs in simulated time, a message at a time: a provider of net/rdma.h for runs that are too
+ * large for worlds of steps (sim/rnic.h). What a message does it does at one moment; when that is follows
  * from the cost model, from what occupies the RNICs and PCIe, and from the wire.
  *
  * A message in stages, each with its time in struct sim_costs:
  *
- *     doorbell, fetch      from the end of what the CPU did before; behind one doorbell once
+ *     doorbell, fetch      from the end of what the CPU did before; a single work request goes with
+ *                          its doorbell, several are fetched together
  *     sending side         one message after the other
  *     DMA read             of its octets, which may be slower than the link
- *     wire                 sim/timed/wire.h; the octets leave as they are read
+ *     wire                 sim/timed/wire.h; a packet leaves when it is read
  *     receiving side       one message after the other
- *     DMA write            of its octets, as they arrive
+ *     DMA write            of its octets; a packet is written when it is here
  *     completion           at the receiver; at the sender when it was acknowledged
  *
  * A READ or atomic has its request go there without octets, is answered by the RNIC in the same
- * stages, and completes with the answer. Messages of a connection are placed and delivered in order,
- * which all bindings allow; so what depends on orders (I-03, I-06) is not seen here.
+ * stages, and completes with the answer. Messages of a connection are placed and delivered in
+ * order, which all bindings allow; so what depends on orders (I-03, I-06) is not seen here.
  *
  * An RNIC is one port of the wire. A CPU is attached by a handle. What it does takes time, which
  * begins at the clock's `now` and is added up while it runs: sim_nic_spent_ps().
  *
  * Phantom memory stands for pools of any size: addresses without octets. What is moved is a tag a
- * block (struct sim_tag), which says whose content it is.
+ * block (struct sim_tag), which says whose content it is. It takes as long as the octets would.
  *
- * Limits: no chains. No acknowledgements, completions or WQEs on the link or PCIe as octets. What is
- * on the way when a connection ends does not arrive.
+ * Limits: no chains. Acknowledgements, completions and work requests are no octets on link or PCIe.
+ * What is on the way when a connection ends does not arrive.
  */
 #ifndef KBTP_SIM_TIMED_NIC_H
 #define KBTP_SIM_TIMED_NIC_H
 
+#include "net/mem.h"
 #include "net/rdma.h"
 #include "sim/timed/costs.h"
 #include "sim/timed/wire.h"
@@ -58,10 +60,11 @@ struct sim_nic_limits {
     uint32_t connections, timers, cqs;
 };
 
-/* NULL: no memory. The wire's `arrives` is theirs from now on; clock, wire and costs outlast them. */
+/* NULL: no memory. The wire's `arrives` is theirs from now on. Wire and costs outlast them. */
 struct sim_nics *sim_nics_open(struct sim_wire *wire, const struct sim_costs *costs,
                                const struct sim_nic_config *config);
 void sim_nics_close(struct sim_nics *nics);
+struct sim_clock *sim_nics_clock(const struct sim_nics *nics);
 
 /* Owned by the RNICs. NULL: no memory. Several handles may listen at one address: each connection
  * goes to the next of them. */
@@ -77,8 +80,8 @@ struct sim_nic_cpu {
     void *context;
 };
 void sim_nic_attach(struct rdma *handle, const struct sim_nic_cpu *cpu);
-/* The CPU runs from now on: nothing is spent yet. */
-void sim_nic_run(struct rdma *handle);
+/* The CPU runs from now on; so much is spent already. */
+void sim_nic_run(struct rdma *handle, uint64_t spent_ps);
 void sim_nic_spend(struct rdma *handle, double ns);
 uint64_t sim_nic_spent_ps(const struct rdma *handle);
 /* Would a poll of its completion queues or events find something? */
@@ -86,7 +89,11 @@ bool sim_nic_has_news(const struct rdma *handle);
 
 /* ---- phantom memory ---------------------------------------------------------------------- */
 
-/* All zero: nothing was ever put there. */
+/*
+ * What the first 16 octets of a block say. When a block is moved between phantom and real memory
+ * they are all that is moved; the rest of the real octets stay as they are. All zero: nothing was
+ * ever put there.
+ */
 struct sim_tag {
     uint64_t content;
     uint32_t length; /* octets */
@@ -103,6 +110,13 @@ struct sim_phantom {
 /* Of `count` blocks; owned by the RNICs. NULL: no memory, or no address space. */
 struct sim_phantom *sim_nic_phantom(struct sim_nics *nics, uint64_t count, uint32_t block);
 struct sim_tag *sim_phantom_tag(const struct sim_phantom *phantom, const void *at);
+
+/* For CPUs that may touch this phantom memory: what they copy there or clear is the tag. */
+struct sim_phantom_mem {
+    struct mem mem; /* first */
+    const struct sim_phantom *phantom;
+};
+void sim_phantom_mem(const struct sim_phantom *phantom, struct sim_phantom_mem *mem);
 
 /* ---- what it was like -------------------------------------------------------------------- */
 

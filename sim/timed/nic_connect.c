@@ -115,7 +115,7 @@ void nic_flush(struct nic_conn *c, uint64_t wr_id)
 {
     const struct rdma_wc wc = {.wr_id = wr_id, .conn = c->index, .status = RDMA_FLUSHED};
     c->flushed++;
-    nic_complete(c, &wc);
+    nic_complete(c, &wc, NULL);
 }
 
 static bool receive_ok(const struct nic_conn *c, const struct rdma_wr *wr)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Regions, windows and phantom memory, and how messages reach them. */
+/* Regions and windows, and how messages reach memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "sim/timed/nic_state.h"
 
@@ -11,55 +10,6 @@
 #define WINDOW_BIT 0x80000000u
 #define KEY_MASK 0xffu
 #define PLACES (1u << 22)
-
-/* ---- phantom memory ---------------------------------------------------------------------- */
-
-struct sim_phantom *sim_nic_phantom(struct sim_nics *nics, uint64_t count, uint32_t block)
-{
-    struct nic_phantom *made = nic_allocate(nics, 1, sizeof *made);
-    struct sim_phantom *phantom = &made->phantom;
-    if (!made)
-        return NULL;
-    phantom->octets = count * block;
-    phantom->block = block;
-    phantom->tags = nic_allocate(nics, count, sizeof *phantom->tags);
-    phantom->base = count <= UINT64_MAX / block
-                        ? mmap(NULL, phantom->octets, PROT_NONE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-                        : MAP_FAILED;
-    if (!phantom->tags || phantom->base == MAP_FAILED) {
-        free(phantom->tags);
-        free(made);
-        return NULL;
-    }
-    made->next = nics->phantoms;
-    nics->phantoms = made;
-    return phantom;
-}
-
-void nic_phantoms_free(struct sim_nics *nics)
-{
-    for (struct nic_phantom *it = nics->phantoms, *next; it; it = next) {
-        next = it->next;
-        munmap(it->phantom.base, it->phantom.octets);
-        free(it->phantom.tags);
-        free(it);
-    }
-}
-
-struct sim_tag *sim_phantom_tag(const struct sim_phantom *phantom, const void *at)
-{
-    return &phantom->tags[(uint64_t)((const char *)at - phantom->base) / phantom->block];
-}
-
-static const struct sim_phantom *phantom_with(const struct sim_nics *nics, const void *addr)
-{
-    for (const struct nic_phantom *it = nics->phantoms; it; it = it->next)
-        if ((const char *)addr >= it->phantom.base &&
-            (const char *)addr < it->phantom.base + it->phantom.octets)
-            return &it->phantom;
-    return NULL;
-}
 
 /* ---- regions ----------------------------------------------------------------------------- */
 
@@ -100,7 +50,7 @@ int nic_reg(struct rdma *r, void *addr, uint64_t length, uint32_t access, uint64
     struct nic_region *it = &nic->regions[place];
     uint32_t key = (place + 1) << 8 | it->key;
     *it = (struct nic_region){.used = true, .valid = true, .key = it->key};
-    it->phantom = phantom_with(nic->nics, addr);
+    it->phantom = nic_phantom_with(nic->nics, addr);
     it->region = (struct rdma_region){
         .addr = addr,
         .length = length,
@@ -292,12 +242,17 @@ char *nic_remote(const struct nic_conn *c, uint32_t stag, uint64_t to, uint64_t 
 
 /* ---- octets and tags --------------------------------------------------------------------- */
 
-/* Is all of it in one block? Then its tag. */
+/* Where the tag of the block at `at` is; NULL: it is in the middle of one, or of more than one. */
 static struct sim_tag *whole_tag(const struct sim_phantom *phantom, const char *at, uint32_t length)
 {
     uint64_t offset = (uint64_t)(at - phantom->base);
     bool whole = offset % phantom->block == 0 && length <= phantom->block;
     return whole ? sim_phantom_tag(phantom, at) : NULL;
+}
+
+static uint32_t image_octets(uint32_t length)
+{
+    return length < sizeof(struct sim_tag) ? length : (uint32_t)sizeof(struct sim_tag);
 }
 
 bool nic_take(struct nic_message *m, const char *at, const struct sim_phantom *phantom)
@@ -308,26 +263,29 @@ bool nic_take(struct nic_message *m, const char *at, const struct sim_phantom *p
         return true;
     }
     const struct sim_tag *tag = whole_tag(phantom, at, m->length);
-    if (!tag)
-        return false;
-    m->tag = *tag;
-    if (m->tag.length > m->length)
-        m->tag.length = m->length;
-    return true;
+    if (tag)
+        memcpy(m->octets, tag, image_octets(m->length));
+    return tag != NULL;
 }
 
 bool nic_put(const struct nic_message *m, char *at, const struct sim_phantom *phantom)
 {
-    if (m->is_phantom != (phantom != NULL))
-        return false;
     if (!phantom) {
-        memcpy(at, m->octets, m->length);
+        memcpy(at, m->octets, m->is_phantom ? image_octets(m->length) : m->length);
         return true;
     }
     struct sim_tag *tag = whole_tag(phantom, at, m->length);
-    if (tag)
-        *tag = m->tag;
-    return tag != NULL;
+    if (!tag)
+        return false;
+    *tag = (struct sim_tag){0};
+    memcpy(tag, m->octets, image_octets(m->length));
+    return true;
+}
+
+bool nic_is_phantom(const struct nic_conn *c, const struct rdma_sge *sges, uint32_t count)
+{
+    const struct nic_region *it = count ? local(c->handle->nic, &sges[0], 0) : NULL;
+    return it && it->phantom;
 }
 
 bool nic_gather(const struct nic_conn *c, struct nic_message *m, const struct rdma_sge *sges,
@@ -359,9 +317,9 @@ bool nic_scatter(const struct nic_conn *c, const struct nic_message *m, const st
         if (piece == 0)
             continue;
         const struct nic_region *it = local(c->handle->nic, &sges[i], RDMA_LOCAL_WRITE);
-        if (!it || (it->phantom != NULL) != m->is_phantom || (it->phantom && piece != m->length))
+        if (!it || ((it->phantom || m->is_phantom) && piece != m->length))
             return false;
-        if (it->phantom)
+        if (it->phantom || m->is_phantom)
             return nic_put(m, sges[i].addr, it->phantom);
         memcpy(sges[i].addr, from, piece);
         from += piece;

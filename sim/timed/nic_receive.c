@@ -61,25 +61,27 @@ static uint64_t executed(const struct nic_wqe *wqe, uint64_t before)
     return (before & ~wqe->operand[3]) | (wqe->operand[2] & wqe->operand[3]);
 }
 
-/* Reads what is asked for into the answer; an atomic is executed in this moment. */
-static uint8_t prepare(const struct nic_conn *c, struct nic_message *answer,
-                       const struct nic_wqe *wqe)
+/* What is asked for, in an answer; an atomic is executed in this moment. */
+static struct nic_message *prepare(const struct nic_conn *c, const struct nic_wqe *wqe)
 {
     const struct sim_phantom *phantom = NULL;
     bool reads = wqe->op == RDMA_READ;
-    if (wqe->length == 0)
-        return RDMA_OK;
-    char *at = nic_remote(c, wqe->remote_stag, wqe->remote_to, wqe->length,
+    uint32_t length = wqe->length;
+    char *at = nic_remote(c, wqe->remote_stag, wqe->remote_to, length,
                           reads ? RDMA_REMOTE_READ : RDMA_REMOTE_ATOMIC, &phantom);
-    if (!at || (!reads && phantom) || !nic_take(answer, at, phantom))
-        return RDMA_REMOTE_ACCESS;
-    if (!reads) {
+    struct nic_message *m = nic_message_new(nic_nics(c->handle), length, phantom ? 0 : length);
+    if (!m || length == 0)
+        return m;
+    if (!at || (!reads && phantom) || !nic_take(m, at, phantom)) {
+        m->length = 0;
+        m->status = RDMA_REMOTE_ACCESS;
+    } else if (!reads) {
         uint64_t before, after;
         memcpy(&before, at, sizeof before);
         after = executed(wqe, before);
         memcpy(at, &after, sizeof after);
     }
-    return RDMA_OK;
+    return m;
 }
 
 /* `m` has brought a request to this end. */
@@ -88,28 +90,25 @@ static void answer(struct nic_conn *c, struct nic_message *m)
     struct sim_nics *nics = nic_nics(c->handle);
     struct nic *nic = c->handle->nic;
     const struct nic_wqe *wqe = nic_wqe(m->from, m->wqe);
-    uint32_t length = wqe->length;
     uint64_t ready_ps = m->received_ps;
-    struct nic_message *reply = nic_message_new(nics, length);
+    struct nic_message *reply = prepare(c, wqe);
     if (!reply)
         return;
+    c->refuses = reply->status != RDMA_OK;
     reply->from = c;
     reply->epoch = c->epoch;
     reply->wqe = m->wqe;
     reply->kind = NIC_ANSWER;
     reply->op = wqe->op;
-    reply->status = prepare(c, reply, wqe);
-    c->refuses = reply->status != RDMA_OK;
-    if (c->refuses)
-        reply->length = length = 0;
     if (wqe->op != RDMA_READ) {
         uint64_t occupied_ps = nic_ps(nics->costs->atomic_ns);
         nic->atomic_free_ps = nic_later(nic->atomic_free_ps, ready_ps) + occupied_ps;
         nic->use.atomic_busy_ps += occupied_ps;
         ready_ps = nic->atomic_free_ps;
     }
-    reply->wire.octets = sim_costs_wire_octets(nics->costs, length);
-    uint64_t leaves_ps = nic_leaves_ps(c, reply, wqe->op == RDMA_READ ? length : 0, ready_ps);
+    reply->wire.octets = sim_costs_wire_octets(nics->costs, reply->length);
+    uint64_t leaves_ps =
+        nic_leaves_ps(c, reply, wqe->op == RDMA_READ ? reply->length : 0, ready_ps);
     sim_clock_at(nics->clock, nic_ns(leaves_ps), answer_leaves, reply, 0);
     nic_message_free(nics, m);
 }
@@ -162,7 +161,7 @@ static uint8_t take_receive(struct nic_conn *c, const struct nic_message *m,
     wc.wr_id = receive->wr_id;
     c->receive_first = c->receive_first + 1 == c->config.recv_depth ? 0 : c->receive_first + 1;
     c->receive_count--;
-    nic_complete(c, &wc);
+    nic_complete(c, &wc, m->length && wqe->op != RDMA_WRITE_IMM ? receive->sges[0].addr : NULL);
     return RDMA_OK;
 }
 
@@ -227,10 +226,12 @@ void nic_arrives(struct sim_wire_flow *flow, struct sim_wire_message *message, u
     nic->use.received++;
     m->received_ps = begin_ps + nic_ps(costs->receive_latency_ns);
     uint64_t seen_ps = m->received_ps;
-    if (m->length != 0) { /* which is written while it arrives */
+    if (m->length != 0) { /* a packet is written when it is here as a whole, while the next comes */
+        uint32_t last = sim_costs_last_packet(costs, m->length);
         uint64_t writes_ps = nic_ps(m->length / costs->dma_write_gbytes_s);
-        uint64_t first_ps = seen_ps > writes_ps ? seen_ps - writes_ps : 0;
-        nic->dma_write_free_ps = nic_later(nic->dma_write_free_ps, first_ps) + writes_ps;
+        uint64_t last_ps = nic_ps(last / costs->dma_write_gbytes_s);
+        nic->dma_write_free_ps =
+            nic_later(nic->dma_write_free_ps + writes_ps - last_ps, seen_ps) + last_ps;
         nic->use.dma_write_busy_ps += writes_ps;
         seen_ps = nic->dma_write_free_ps + nic_ps(costs->dma_write_ns);
     }

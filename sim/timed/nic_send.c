@@ -25,14 +25,14 @@ static uint32_t class_of(uint32_t room)
     return room <= LEAST_ROOM ? 0 : 32u - (uint32_t)__builtin_clz((room - 1) / LEAST_ROOM);
 }
 
-struct nic_message *nic_message_new(struct sim_nics *nics, uint32_t length)
+struct nic_message *nic_message_new(struct sim_nics *nics, uint32_t length, uint32_t room)
 {
-    uint32_t class = class_of(length);
+    uint32_t class = class_of(room);
     struct nic_message *m = nics->free_messages[class];
     if (m) {
         nics->free_messages[class] = m->next_free;
     } else {
-        uint32_t room = LEAST_ROOM << class;
+        room = LEAST_ROOM << class;
         m = nic_allocate(nics, 1, sizeof *m + room);
         if (!m) {
             nics->clock->no_memory = nics->clock->stopped = true;
@@ -74,8 +74,13 @@ uint64_t nic_leaves_ps(struct nic_conn *c, struct nic_message *m, uint32_t dma_o
         uint64_t first_ps = nic_later(leaves_ps, nic->dma_read_free_ps);
         nic->dma_read_free_ps = first_ps + reads_ps;
         nic->use.dma_read_busy_ps += reads_ps;
-        leaves_ps = first_ps + nic_ps(costs->dma_read_ns);
-        m->whole_ps = leaves_ps + reads_ps;
+        /* A packet leaves when it is there as a whole, while the next one is read. */
+        uint32_t first = sim_costs_first_packet(costs, dma_octets);
+        uint32_t last = sim_costs_last_packet(costs, dma_octets);
+        uint64_t latency_ps = nic_ps(costs->dma_read_ns);
+        leaves_ps = first_ps + latency_ps + nic_ps(first / costs->dma_read_gbytes_s);
+        m->whole_ps = first_ps + latency_ps + reads_ps +
+                      nic_ps((last + costs->header_octets) * 8 / costs->link_gbits_s);
     }
     c->leaves_ps = nic_later(c->leaves_ps, leaves_ps);
     if (nic->nics->watch.span)
@@ -148,7 +153,9 @@ static void begin_message(struct nic_conn *c, uint32_t number, const struct nic_
     struct sim_nics *nics = nic_nics(c->handle);
     bool octets = takes_octets(wqe->op);
     bool too_long = wqe->length > nics->config.max_message;
-    struct nic_message *m = nic_message_new(nics, octets && !too_long ? wqe->length : 0);
+    uint32_t length = octets && !too_long ? wqe->length : 0;
+    bool phantom = length > LEAST_ROOM && nic_is_phantom(c, wqe->sges, wqe->sge_count);
+    struct nic_message *m = nic_message_new(nics, length, phantom ? 0 : length);
     if (!m)
         return;
     m->from = c;
@@ -226,7 +233,7 @@ static void complete_some(struct nic_conn *c)
                                    .op = (uint8_t)wqe->op,
                                    .status = wqe->status,
                                    .length = nic_is_answered(wqe->op) ? wqe->length : 0};
-        nic_complete(c, &wc);
+        nic_complete(c, &wc, NULL);
         if (wqe->status != RDMA_OK) {
             nic_end(c, -ECONNRESET);
             return;
@@ -332,6 +339,8 @@ static void append(struct nic_conn *c, const struct rdma_wr *wr)
             to += wr->sges[i].length;
         }
     }
+    if (wr->flags & RDMA_INLINE)
+        c->handle->spent_ps += nic_ps(wqe->length / nic_nics(c->handle)->costs->inline_gbytes_s);
     set_operands(wqe, wr);
     c->posted++;
 }
@@ -343,8 +352,9 @@ static void rings(void *context, uint64_t number)
     struct sim_nics *nics = nic_nics(c->handle);
     if ((uint32_t)(number >> 32) != c->epoch)
         return;
-    c->rung += (uint32_t)number;
-    c->fetched_ps = nic_now_ps(nics) + nic_ps(nics->costs->wqe_fetch_ns);
+    uint32_t count = (uint32_t)number;
+    c->rung += count;
+    c->fetched_ps = nic_now_ps(nics) + nic_ps(count > 1 ? nics->costs->wqe_fetch_ns : 0);
     nic_go_on(c);
 }
 

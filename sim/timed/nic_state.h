@@ -97,8 +97,13 @@ struct nic_conn {
     bool drained_told;
 };
 
+struct nic_cqe {
+    struct rdma_wc wc;
+    const void *at; /* of a receive: where its octets begin; NULL: there are none */
+};
+
 struct nic_cq {
-    struct rdma_wc *entries;
+    struct nic_cqe *entries;
     uint32_t first, count, depth;
     uint32_t connections; /* that use it */
     bool used, overflowed;
@@ -215,7 +220,7 @@ void nic_wake(struct nic_handle *h);
 /* Raises an event; it may be lost without memory, and then the run stops. */
 void nic_tell(struct nic_handle *h, uint32_t kind, uint32_t conn, int error,
               const void *private_data, uint32_t private_length);
-void nic_complete(struct nic_conn *c, const struct rdma_wc *wc);
+void nic_complete(struct nic_conn *c, const struct rdma_wc *wc, const void *at);
 /* DRAINED, if it is time. */
 void nic_look_drained(struct nic_conn *c);
 void nic_note(struct sim_nics *nics, uint64_t a, uint64_t b, uint64_t c);
@@ -244,6 +249,11 @@ bool nic_scatter(const struct nic_conn *c, const struct nic_message *m, const st
 bool nic_take(struct nic_message *m, const char *at, const struct sim_phantom *phantom);
 bool nic_put(const struct nic_message *m, char *at, const struct sim_phantom *phantom);
 void nic_memory_free(struct nic *nic);
+bool nic_is_phantom(const struct nic_conn *c, const struct rdma_sge *sges, uint32_t count);
+
+/* ---- nic_phantom.c */
+
+const struct sim_phantom *nic_phantom_with(const struct sim_nics *nics, const void *addr);
 void nic_phantoms_free(struct sim_nics *nics);
 
 /* ---- nic_connect.c */
@@ -278,7 +288,8 @@ static inline bool nic_is_answered(uint32_t op)
 {
     return op == RDMA_READ || op == RDMA_FETCH_ADD || op == RDMA_CAS;
 }
-struct nic_message *nic_message_new(struct sim_nics *nics, uint32_t length);
+/* Of `length` octets, with room for so many. NULL: no memory, and the run is over. */
+struct nic_message *nic_message_new(struct sim_nics *nics, uint32_t length, uint32_t room);
 void nic_message_free(struct sim_nics *nics, struct nic_message *m);
 /* When a message of so many octets of memory leaves, if it can be begun at `ready_ps`. */
 uint64_t nic_leaves_ps(struct nic_conn *c, struct nic_message *m, uint32_t dma_octets,

@@ -3,9 +3,9 @@
  * Networks made from a few numbers. Each port has a link to its switch and one back.
  *
  *     star      one switch: a route is the sender's link and the receiver's
- *     fat tree  `leaf_ports` ports a leaf switch, and a link up and one down between each leaf and the
- *               spine, which have the rates of all its ports together divided by `oversubscription`
- *               (as many cables would with perfect spreading)
+ *     fat tree  `leaf_ports` ports a leaf switch, and a link up and one down between each leaf and
+ *               the spine, which have the rates of all its ports together divided by
+ *               `oversubscription` (as many cables would with perfect spreading)
  */
 #ifndef KBTP_SIM_TIMED_TOPOLOGY_H
 #define KBTP_SIM_TIMED_TOPOLOGY_H

@@ -13,9 +13,9 @@
  *               messages.
  *     simgrid   they share it: SimGrid's max-min fairness (model CM02).
  *
- * A flow is what one queue pair sends to another; of a flow one message is on the way at a time, the
- * others queue behind it (simgrid.md: the solver has a cliff else). The next one begins when the
- * last octet of the one before has left, as far as the slowest link lets it.
+ * A flow is what one queue pair sends to another. Of a flow one message is on the way at a time,
+ * the others queue behind it: with many more SimGrid's solver takes too long. The next one begins
+ * when the last octet of the one before has left, as far as the slowest link lets it.
  *
  * Equal runs on both wires have equal event times as long as no two flows share a link: times are
  * rounded up to whole nanoseconds, and events are ordered by sequences taken when they were sent.

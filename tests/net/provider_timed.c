@@ -16,6 +16,7 @@ static uint32_t handles;
 
 /* Any will do: what comes of a call does not depend on how long it takes. */
 static const struct sim_costs costs = {.doorbell_ns = 100,
+                                       .inline_gbytes_s = 1,
                                        .wqe_fetch_ns = 200,
                                        .send_message_ns = 10,
                                        .send_latency_ns = 50,

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A timed run as a whole: what a scenario of kind `timed` describes is built, fills its handles, is
+ * measured, and leaves; at the end every block is free again.
+ */
+#ifndef KBTP_SIM_TIMED_RUN_H
+#define KBTP_SIM_TIMED_RUN_H
+
+#include "sim/timed/load.h"
+#include "sim/timed/serve.h"
+#include "sim/timed/topology.h"
+
+enum sim_wire_kind { SIM_WIRE_SIMGRID, SIM_WIRE_FIFO };
+
+/* What went on since the run began, at one moment. */
+struct sim_timed_sample {
+    uint64_t at_ns;
+    uint64_t done;           /* operations */
+    uint64_t target_busy_ps; /* CPUs of all targets together */
+    uint64_t nic_busy_ps;    /* the busier side of the busiest RNIC of a target */
+    uint64_t link_octets;    /* of the busiest link of a target's port */
+};
+#define SIM_TIMED_SAMPLES 512u
+
+struct sim_timed_options {
+    enum sim_wire_kind wire;
+    const char *platform; /* a SimGrid XML file, or NULL */
+    bool has_seed;
+    uint64_t seed;            /* instead of the scenario's */
+    const volatile int *stop; /* set from outside: ends the run; may be NULL */
+    /* May be NULL. Called with the share that is done, 0 to 1, now and then. */
+    void (*progress)(void *context, double share, uint64_t simulated_ns);
+    /* Spans for a picture: what CPUs, RNICs and requests did. May be NULL. */
+    void (*span)(void *context, const char *track, uint32_t number, const char *name,
+                 uint64_t begin_ps, uint64_t end_ps);
+    void *context;
+};
+
+struct sim_timed_run {
+    const struct sim_timed *scenario;
+    const struct sim_costs *costs;
+    struct sim_timed_options options;
+    struct sim_clock clock;
+    struct sim_topology topology;
+    struct sim_wire *wire;
+    struct sim_nics *nics;
+    struct sim_target *targets;
+    struct sim_instance *instances;
+    uint32_t targets_count, instances_count; /* that were begun to be made */
+    struct sim_load_run load;
+    /* What is measured, from the end of the filling on. */
+    uint64_t began_ns, ended_ns;
+    uint64_t events;        /* of the clock, in all */
+    uint64_t messages;      /* of the wire, in all */
+    uint64_t target_cpu_ps; /* while it was measured, of all targets */
+    uint64_t instance_cpu_ps;
+    uint64_t *link_octets;    /* by link, while it was measured */
+    struct sim_nic_use *used; /* by port, the same */
+    uint64_t served[KBTP_COUNTED_OPCODES], served_ps[KBTP_COUNTED_OPCODES];
+    uint64_t digest; /* of the whole run */
+    bool whole;      /* all blocks were free at the end */
+    bool over;       /* everything was done */
+    struct sim_timed_sample samples[SIM_TIMED_SAMPLES];
+    uint32_t samples_count;
+    uint64_t sample_ns; /* between two of them */
+};
+
+/*
+ * Runs it. 0: it has run as far as it could: see run->load.wrong, run->over. Or -errno with one
+ * line in `why`, what could not be built. Either way it is over with sim_timed_close().
+ */
+int sim_timed_run(struct sim_timed_run *run, const struct sim_timed *scenario,
+                  const struct sim_costs *costs, const struct sim_timed_options *options, char *why,
+                  size_t size);
+void sim_timed_close(struct sim_timed_run *run);
+
+#endif

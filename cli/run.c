@@ -195,6 +195,7 @@ static int run_model(const char *path, const struct run_options *o, const struct
                                           .platform = o->platform,
                                           .has_seed = o->has_seed,
                                           .seed = o->seed,
+                                          .samples_all = o->csv != NULL,
                                           .stop = &interrupted};
     if (!run) {
         cli_complain("no memory");

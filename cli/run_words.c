@@ -71,12 +71,16 @@ static struct figures figures_of(const struct sim_timed_run *run)
     return f;
 }
 
-/* CPU time of targets for a request of this kind. */
+/* CPU time of targets for a request of this kind; of the RDMA Reads all stores have a part. */
 static double cpu_ns(const struct sim_timed_run *run, uint32_t kind)
 {
     enum kbtp_counted_opcode opcode = kinds[kind].opcode;
     uint64_t count = run->served[opcode];
-    return count ? (double)run->served_ps[opcode] / 1e3 / (double)count : 0;
+    uint64_t stores = run->served[KBTP_COUNTED_STORE] + run->served[KBTP_COUNTED_ALLOC_STORE];
+    double ns = count ? (double)run->served_ps[opcode] / 1e3 / (double)count : 0;
+    if (kind == SIM_MIX_STORE || kind == SIM_MIX_ALLOC_STORE)
+        ns += stores ? (double)run->reads_ps / 1e3 / (double)stores : 0;
+    return ns;
 }
 
 static double at_us(const struct sim_load_measured *m, double part)
@@ -88,16 +92,16 @@ static double at_us(const struct sim_load_measured *m, double part)
 
 static void print_kinds(const struct sim_timed_run *run, double seconds)
 {
-    printf("%-12s %10s %12s %10s %10s %10s %10s %14s\n", "", "count", "per second", "mean us",
-           "p50 us", "p99 us", "p99.9 us", "target CPU ns");
+    printf("%-12s %9s %12s %9s %9s %9s %9s %9s %14s\n", "", "count", "per second", "mean us",
+           "p50 us", "p99 us", "p99.9 us", "max us", "target CPU ns");
     for (uint32_t i = 0; i < SIM_MIX_KINDS; i++) {
         const struct sim_load_measured *m = &run->load.kinds[i];
         uint64_t count = m->latency.count;
         if (count == 0)
             continue;
-        printf("%-12s %10" PRIu64 " %12.0f %10.2f %10.2f %10.2f %10.2f %14.0f\n", kinds[i].name,
+        printf("%-12s %9" PRIu64 " %12.0f %9.2f %9.2f %9.2f %9.2f %9.2f %14.0f\n", kinds[i].name,
                count, (double)count / seconds, (double)m->latency_ps / 1e6 / (double)count,
-               at_us(m, 0.5), at_us(m, 0.99), at_us(m, 0.999), cpu_ns(run, i));
+               at_us(m, 0.5), at_us(m, 0.99), at_us(m, 0.999), at_us(m, 1), cpu_ns(run, i));
     }
 }
 
@@ -134,11 +138,11 @@ static json_t *json_kind(const struct sim_timed_run *run, uint32_t i, double sec
 {
     const struct sim_load_measured *m = &run->load.kinds[i];
     uint64_t count = m->latency.count;
-    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "count", (json_int_t)count,
+    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "count", (json_int_t)count,
                      "per_s", (double)count / seconds, "mean_us",
                      (double)m->latency_ps / 1e6 / (double)count, "p50_us", at_us(m, 0.5), "p99_us",
-                     at_us(m, 0.99), "p999_us", at_us(m, 0.999), "cpu_ns_per_op", cpu_ns(run, i),
-                     "octets", (json_int_t)m->octets);
+                     at_us(m, 0.99), "p999_us", at_us(m, 0.999), "max_us", at_us(m, 1),
+                     "cpu_ns_per_op", cpu_ns(run, i), "octets", (json_int_t)m->octets);
 }
 
 static json_t *json_statuses(const struct sim_timed_run *run)
@@ -237,24 +241,36 @@ static int write_latency(void *context, void *file)
     return ferror(out) ? -1 : 0;
 }
 
+/* The column of those from `first` on that grows most. */
+static uint32_t busiest(const struct sim_timed_run *run, uint32_t first, uint32_t end)
+{
+    uint32_t width = sim_timed_sampled(run), most = first;
+    const uint64_t *last = run->sampled + (size_t)(run->samples_count - 1) * width;
+    for (uint32_t i = first; i < end; i++)
+        if (last[i] - run->sampled[i] > last[most] - run->sampled[most])
+            most = i;
+    return most;
+}
+
 static int write_utilisation(void *context, void *file)
 {
     const struct run_told *told = context;
     const struct sim_timed_run *run = told->run;
+    const struct sim_topology *topology = &run->topology;
+    uint32_t width = sim_timed_sampled(run);
+    uint32_t link = busiest(run, 0, topology->links_count);
+    uint32_t side = busiest(run, topology->links_count, width);
     FILE *out = file;
-    double rate = 0;
-    for (uint32_t i = 0; i < run->topology.links_count; i++)
-        if (run->topology.links[i].octets_per_ns > rate)
-            rate = run->topology.links[i].octets_per_ns;
     fprintf(out, "time_us,operations_per_s,target_cpus,rnic,link\n");
     for (uint32_t i = 1; i < run->samples_count; i++) {
         const struct sim_timed_sample *a = &run->samples[i - 1], *b = &run->samples[i];
+        const uint64_t *from = run->sampled + (size_t)(i - 1) * width, *to = from + width;
         double ns = (double)(b->at_ns - a->at_ns);
         fprintf(out, "%.3f,%.0f,%.4f,%.4f,%.4f\n", (double)(b->at_ns - run->began_ns) / US,
                 (double)(b->done - a->done) / ns * 1e9,
                 (double)(b->target_busy_ps - a->target_busy_ps) / 1e3 / ns,
-                (double)(b->nic_busy_ps - a->nic_busy_ps) / 1e3 / ns,
-                (double)(b->link_octets - a->link_octets) / (rate * ns));
+                (double)(to[side] - from[side]) / 1e3 / ns,
+                (double)(to[link] - from[link]) / (topology->links[link].octets_per_ns * ns));
     }
     return ferror(out) ? -1 : 0;
 }

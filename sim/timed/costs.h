@@ -51,6 +51,7 @@
     X(post_ns, 0, 1e6, "a work request that is posted") \
     X(ring_ns, 0, 1e6, "a doorbell, besides") \
     X(access_ns, 0.001, 1e6, "an access to shared memory (worlds of steps)") \
+    X(copy_gbytes_s, 0.001, 1e5, "rate of copying or clearing memory, 10^9 octets a second") \
     X(register_ns, 0, 1e9, "registering memory") \
     X(register_page_ns, 0, 1e6, "the same, a page of 4,096 octets") \
     /* the software target, a request, besides looks and posts */ \

@@ -46,7 +46,9 @@ static struct sim_tag content_of(const struct sim_session *s, uint32_t handle)
 /* Where the CPU finds the tag of a place's buffer. */
 static void set_content(struct sim_session *s, uint32_t place, const struct sim_tag *tag)
 {
+    uint64_t spent_ps = sim_nic_spent_ps(s->cpu.rdma);
     mem_write(s->cpu.mem, s->data + (size_t)place * s->block_size, tag, sizeof *tag);
+    sim_nic_run(s->cpu.rdma, spent_ps); /* who has data to store has made it before */
 }
 
 static struct sim_tag get_content(const struct sim_session *s, uint32_t place)

@@ -56,7 +56,7 @@ struct sim_place {
 
 struct sim_session {
     struct sim_instance *instance;
-    struct sim_phantom_mem mem;
+    struct sim_nic_mem mem;
     struct kbtp_cpu cpu;
     struct kbtp_initiator *initiator;
     struct kbtp_initiator_config config;

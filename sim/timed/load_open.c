@@ -42,15 +42,13 @@ static int make_data(struct sim_session *s, const struct sim_timed_instances *gr
     const uint32_t access = RDMA_LOCAL_WRITE | RDMA_REMOTE_READ | RDMA_REMOTE_WRITE;
     uint64_t octets = (uint64_t)group->depth * s->block_size;
     struct sim_nics *nics = s->instance->run->nics;
-    if (phantom) {
-        const struct sim_phantom *made = sim_nic_phantom(nics, group->depth, s->block_size);
-        if (!made)
-            return -ENOMEM;
-        s->data = made->base;
-        sim_phantom_mem(made, &s->mem);
-    } else {
+    const struct sim_phantom *made =
+        phantom ? sim_nic_phantom(nics, group->depth, s->block_size) : NULL;
+    if (!phantom)
         s->data = s->real_data = aligned(octets);
-    }
+    else if (made)
+        s->data = made->base;
+    sim_nic_mem(&s->mem, made, s->cpu.rdma);
     if (!s->data)
         return -ENOMEM;
     return rdma_reg(s->cpu.rdma, s->data, octets, access, s->block_size, &s->region);

@@ -179,8 +179,8 @@ static void taken(struct nic_handle *h, const struct nic_cqe *entry)
     const struct sim_costs *costs = nic_nics(h)->costs;
     struct nic_conn *c = &h->conns[wc->conn];
     h->spent_ps += nic_ps(costs->take_ns);
-    if (h->cpu.work_ns && wc->status == RDMA_OK && wc->op == RDMA_RECV && entry->at)
-        h->spent_ps += nic_ps(h->cpu.work_ns(h->cpu.context, entry->at, wc->length));
+    if (h->cpu.work_ns && wc->status == RDMA_OK)
+        h->spent_ps += nic_ps(h->cpu.work_ns(h->cpu.context, wc->op, entry->at, wc->length));
     if (wc->status == RDMA_FLUSHED) {
         c->flushed--;
         nic_look_drained(c);

@@ -75,8 +75,9 @@ struct rdma *sim_nic_handle(struct sim_nics *nics, const struct sim_nic_limits *
 struct sim_nic_cpu {
     /* Something is there to be polled; the clock's now says since when. */
     void (*wake)(void *context);
-    /* A receive is polled: what the CPU will do with these octets takes so long. May be NULL. */
-    double (*work_ns)(void *context, const void *octets, uint32_t length);
+    /* A completion is polled that is OK: what the CPU will do about it takes so long. `octets`: of a
+     * receive, `length` of them, else NULL. May be NULL. */
+    double (*work_ns)(void *context, uint32_t op, const void *octets, uint32_t length);
     void *context;
 };
 void sim_nic_attach(struct rdma *handle, const struct sim_nic_cpu *cpu);
@@ -111,12 +112,16 @@ struct sim_phantom {
 struct sim_phantom *sim_nic_phantom(struct sim_nics *nics, uint64_t count, uint32_t block);
 struct sim_tag *sim_phantom_tag(const struct sim_phantom *phantom, const void *at);
 
-/* For CPUs that may touch this phantom memory: what they copy there or clear is the tag. */
-struct sim_phantom_mem {
+/*
+ * How the CPU of a handle reaches memory: copying and clearing take it time. Of phantom memory, which
+ * may be NULL, it copies and clears the tags.
+ */
+struct sim_nic_mem {
     struct mem mem; /* first */
     const struct sim_phantom *phantom;
+    struct rdma *handle;
 };
-void sim_phantom_mem(const struct sim_phantom *phantom, struct sim_phantom_mem *mem);
+void sim_nic_mem(struct sim_nic_mem *mem, const struct sim_phantom *phantom, struct rdma *handle);
 
 /* ---- what it was like -------------------------------------------------------------------- */
 

@@ -76,13 +76,19 @@ static struct sim_tag *start_tag(const struct sim_phantom *phantom, const void *
 
 static const struct sim_phantom *seen_by(const struct mem *m, const void *at)
 {
-    const struct sim_phantom *phantom = ((const struct sim_phantom_mem *)m)->phantom;
-    return contains(phantom, at) ? phantom : NULL;
+    const struct sim_phantom *phantom = ((const struct sim_nic_mem *)m)->phantom;
+    return phantom && contains(phantom, at) ? phantom : NULL;
 }
 
 static size_t tag_octets(size_t octets)
 {
     return octets < sizeof(struct sim_tag) ? octets : sizeof(struct sim_tag);
+}
+
+static void copies(const struct mem *m, size_t octets)
+{
+    struct nic_handle *h = nic_handle_of(((const struct sim_nic_mem *)m)->handle);
+    h->spent_ps += nic_ps((double)octets / nic_nics(h)->costs->copy_gbytes_s);
 }
 
 static void cpu_read(struct mem *m, void *to, const void *at, size_t octets)
@@ -102,6 +108,7 @@ static void cpu_write(struct mem *m, void *at, const void *from, size_t octets)
 {
     const struct sim_phantom *phantom = seen_by(m, at);
     struct sim_tag *tag = phantom ? start_tag(phantom, at) : NULL;
+    copies(m, octets);
     if (!phantom)
         mem_write(&native, at, from, octets);
     else if (tag)
@@ -112,6 +119,7 @@ static void cpu_fill(struct mem *m, void *at, uint8_t octet, size_t octets)
 {
     const struct sim_phantom *phantom = seen_by(m, at);
     struct sim_tag *tag = phantom ? start_tag(phantom, at) : NULL;
+    copies(m, octets);
     if (!phantom)
         mem_fill(&native, at, octet, octets);
     else if (tag)
@@ -154,11 +162,10 @@ static uint64_t cpu_cas64(struct mem *m, mem64 *at, uint64_t expected, uint64_t 
     return mem_cas64(&native, at, expected, desired);
 }
 
-void sim_phantom_mem(const struct sim_phantom *phantom, struct sim_phantom_mem *mem)
+void sim_nic_mem(struct sim_nic_mem *mem, const struct sim_phantom *phantom, struct rdma *handle)
 {
     static const struct mem_ops ops = {cpu_load32,  cpu_load64,      cpu_store32,
                                        cpu_store64, cpu_fetch_add64, cpu_cas64,
                                        cpu_read,    cpu_write,       cpu_fill};
-    mem->mem.sim = &ops;
-    mem->phantom = phantom;
+    *mem = (struct sim_nic_mem){.mem.sim = &ops, .phantom = phantom, .handle = handle};
 }

@@ -189,14 +189,18 @@ static uint64_t cpu_of_instances(const struct sim_timed_run *run)
     return busy_ps;
 }
 
-static void count_served(const struct sim_timed_run *run, uint64_t served[KBTP_COUNTED_OPCODES],
-                         uint64_t served_ps[KBTP_COUNTED_OPCODES])
+/* The counts so far, less those that are there: what has come since. */
+static void count_served(struct sim_timed_run *run)
 {
+    run->reads_ps = -run->reads_ps;
+    for (uint32_t i = 0; i < run->targets_count; i++)
+        run->reads_ps += run->targets[i].reads_ps;
     for (uint32_t n = 0; n < KBTP_COUNTED_OPCODES; n++) {
-        served[n] = served_ps[n] = 0;
+        run->served[n] = -run->served[n];
+        run->served_ps[n] = -run->served_ps[n];
         for (uint32_t i = 0; i < run->targets_count; i++) {
-            served[n] += run->targets[i].served[n];
-            served_ps[n] += run->targets[i].cpu_ps[n];
+            run->served[n] += run->targets[i].served[n];
+            run->served_ps[n] += run->targets[i].cpu_ps[n];
         }
     }
 }
@@ -215,18 +219,13 @@ static void subtract_use(struct sim_nic_use *use, const struct sim_nic_use *now)
 /* What was counted up to now is the beginning; at the end what has come since is left. */
 static void take_counts(struct sim_timed_run *run)
 {
-    uint64_t served[KBTP_COUNTED_OPCODES], served_ps[KBTP_COUNTED_OPCODES];
     run->target_cpu_ps = cpu_of_targets(run) - run->target_cpu_ps;
     run->instance_cpu_ps = cpu_of_instances(run) - run->instance_cpu_ps;
     for (uint32_t i = 0; i < run->topology.links_count; i++)
         run->link_octets[i] = run->topology.links[i].octets - run->link_octets[i];
     for (uint32_t i = 0; i < run->topology.ports; i++)
         subtract_use(&run->used[i], sim_nic_used(run->nics, i));
-    count_served(run, served, served_ps);
-    for (uint32_t n = 0; n < KBTP_COUNTED_OPCODES; n++) {
-        run->served[n] = served[n] - run->served[n];
-        run->served_ps[n] = served_ps[n] - run->served_ps[n];
-    }
+    count_served(run);
 }
 
 /* ---- samples ----------------------------------------------------------------------------- */
@@ -239,21 +238,32 @@ static uint64_t operations(const struct sim_timed_run *run)
     return count;
 }
 
-static struct sim_timed_sample sample_now(const struct sim_timed_run *run)
+uint32_t sim_timed_sampled(const struct sim_timed_run *run)
 {
-    struct sim_timed_sample sample = {
-        .at_ns = run->clock.now_ns, .done = operations(run), .target_busy_ps = cpu_of_targets(run)};
-    for (uint32_t i = 0; i < run->targets_count; i++) {
-        const struct sim_nic_use *use = sim_nic_used(run->nics, i);
-        uint64_t busy_ps =
-            use->send_busy_ps > use->receive_busy_ps ? use->send_busy_ps : use->receive_busy_ps;
-        if (busy_ps > sample.nic_busy_ps)
-            sample.nic_busy_ps = busy_ps;
-    }
+    return run->topology.links_count + 2 * run->topology.ports;
+}
+
+static void sample_all(const struct sim_timed_run *run, uint64_t *out)
+{
     for (uint32_t i = 0; i < run->topology.links_count; i++)
-        if (run->topology.links[i].octets > sample.link_octets)
-            sample.link_octets = run->topology.links[i].octets;
-    return sample;
+        *out++ = run->topology.links[i].octets;
+    for (uint32_t i = 0; i < run->topology.ports; i++) {
+        *out++ = sim_nic_used(run->nics, i)->send_busy_ps;
+        *out++ = sim_nic_used(run->nics, i)->receive_busy_ps;
+    }
+}
+
+static void drop_every_second(struct sim_timed_run *run)
+{
+    size_t width = sim_timed_sampled(run);
+    for (size_t i = 0; i < SIM_TIMED_SAMPLES / 2; i++) {
+        run->samples[i] = run->samples[2 * i];
+        if (run->sampled && i != 0)
+            memcpy(run->sampled + i * width, run->sampled + 2 * i * width,
+                   width * sizeof *run->sampled);
+    }
+    run->samples_count /= 2;
+    run->sample_ns *= 2;
 }
 
 /* When there are too many, every second one is dropped, and they come half as often. */
@@ -263,13 +273,12 @@ static void take_sample(void *context, uint64_t number)
     (void)number;
     if (run->load.phase != SIM_LOAD_MEASURES)
         return;
-    if (run->samples_count == SIM_TIMED_SAMPLES) {
-        for (uint32_t i = 0; i < SIM_TIMED_SAMPLES / 2; i++)
-            run->samples[i] = run->samples[2 * i];
-        run->samples_count /= 2;
-        run->sample_ns *= 2;
-    }
-    run->samples[run->samples_count++] = sample_now(run);
+    if (run->samples_count == SIM_TIMED_SAMPLES)
+        drop_every_second(run);
+    if (run->sampled)
+        sample_all(run, run->sampled + (size_t)run->samples_count * sim_timed_sampled(run));
+    run->samples[run->samples_count++] = (struct sim_timed_sample){
+        .at_ns = run->clock.now_ns, .done = operations(run), .target_busy_ps = cpu_of_targets(run)};
     if (run->options.progress && run->samples_count % 16 == 0)
         run->options.progress(run->options.context, 0, run->clock.now_ns);
     if (run->options.stop && *run->options.stop) {
@@ -346,7 +355,11 @@ static int build(struct sim_timed_run *run, char *why, size_t size)
         return failed;
     run->link_octets = calloc(run->topology.links_count, sizeof *run->link_octets);
     run->used = calloc(run->topology.ports, sizeof *run->used);
-    failed = run->link_octets && run->used ? make_nics(run) : -ENOMEM;
+    if (run->options.samples_all)
+        run->sampled =
+            calloc((size_t)SIM_TIMED_SAMPLES * sim_timed_sampled(run), sizeof *run->sampled);
+    bool enough = run->link_octets && run->used && (run->sampled || !run->options.samples_all);
+    failed = enough ? make_nics(run) : -ENOMEM;
     if (!failed)
         failed = make_targets(run);
     if (!failed)
@@ -404,4 +417,5 @@ void sim_timed_close(struct sim_timed_run *run)
     free(run->targets);
     free(run->link_octets);
     free(run->used);
+    free(run->sampled);
 }

@@ -17,8 +17,6 @@ struct sim_timed_sample {
     uint64_t at_ns;
     uint64_t done;           /* operations */
     uint64_t target_busy_ps; /* CPUs of all targets together */
-    uint64_t nic_busy_ps;    /* the busier side of the busiest RNIC of a target */
-    uint64_t link_octets;    /* of the busiest link of a target's port */
 };
 #define SIM_TIMED_SAMPLES 512u
 
@@ -27,6 +25,7 @@ struct sim_timed_options {
     const char *platform; /* a SimGrid XML file, or NULL */
     bool has_seed;
     uint64_t seed;            /* instead of the scenario's */
+    bool samples_all;         /* sampled is wanted */
     const volatile int *stop; /* set from outside: ends the run; may be NULL */
     /* May be NULL. Called with the share that is done, 0 to 1, now and then. */
     void (*progress)(void *context, double share, uint64_t simulated_ns);
@@ -56,12 +55,15 @@ struct sim_timed_run {
     uint64_t instance_cpu_ps;
     uint64_t *link_octets;    /* by link, while it was measured */
     struct sim_nic_use *used; /* by port, the same */
-    uint64_t served[KBTP_COUNTED_OPCODES], served_ps[KBTP_COUNTED_OPCODES];
+    uint64_t served[KBTP_COUNTED_OPCODES], served_ps[KBTP_COUNTED_OPCODES], reads_ps;
     uint64_t digest; /* of the whole run */
     bool whole;      /* all blocks were free at the end */
     bool over;       /* everything was done */
     struct sim_timed_sample samples[SIM_TIMED_SAMPLES];
     uint32_t samples_count;
+    /* With options.samples_all: by sample, the octets of each link, then of each port the picoseconds
+     * for which its sending and its receiving side were busy. */
+    uint64_t *sampled;
     uint64_t sample_ns; /* between two of them */
 };
 
@@ -72,6 +74,8 @@ struct sim_timed_run {
 int sim_timed_run(struct sim_timed_run *run, const struct sim_timed *scenario,
                   const struct sim_costs *costs, const struct sim_timed_options *options, char *why,
                   size_t size);
+/* Values of a sample in run->sampled. */
+uint32_t sim_timed_sampled(const struct sim_timed_run *run);
 void sim_timed_close(struct sim_timed_run *run);
 
 #endif

@@ -45,11 +45,14 @@ static double request_ns(const struct sim_costs *costs, enum kbtp_counted_opcode
     }
 }
 
-/* A request was taken: its Opcode is the second octet (draft: Message Format). */
-static double work_ns(void *context, const void *octets, uint32_t length)
+/* A request was taken: its Opcode is the second octet (draft: Message Format). Or what was done for
+ * one has completed. */
+static double work_ns(void *context, uint32_t op, const void *octets, uint32_t length)
 {
     struct sim_worker_cpu *w = context;
-    if (length < 2)
+    w->reads += op == RDMA_READ;
+    w->writes += op == RDMA_WRITE;
+    if (op != RDMA_RECV || !octets || length < 2)
         return 0;
     enum kbtp_counted_opcode opcode = kbtp_counted_opcode(((const uint8_t *)octets)[1]);
     double ns = request_ns(w->core.costs, opcode);
@@ -58,23 +61,28 @@ static double work_ns(void *context, const void *octets, uint32_t length)
     return ns;
 }
 
-/* What the run took goes to the requests taken in it, what is not theirs in equal parts. */
+/*
+ * What the run took goes to the requests that were taken in it, or whose RDMA Write (LOAD) or Read
+ * (stores) has completed; what is not theirs alone in equal parts.
+ */
 static void charge(struct sim_worker_cpu *w, uint64_t spent_ps)
 {
     struct sim_target *t = w->target;
-    uint64_t requests = 0, own_ps = (uint64_t)(w->requests_ns * 1000 + 0.5);
+    uint64_t all = w->reads + w->writes, own_ps = (uint64_t)(w->requests_ns * 1000 + 0.5);
     uint64_t shared_ps = spent_ps > own_ps ? spent_ps - own_ps : 0;
     for (uint32_t i = 0; i < KBTP_COUNTED_OPCODES; i++)
-        requests += w->requests[i];
-    if (requests == 0)
-        t->rest_ps += spent_ps;
-    for (uint32_t i = 0; i < KBTP_COUNTED_OPCODES && requests != 0; i++) {
+        all += w->requests[i];
+    uint64_t part_ps = all ? shared_ps / all : 0;
+    for (uint32_t i = 0; i < KBTP_COUNTED_OPCODES; i++) {
         double own_ns = request_ns(w->core.costs, (enum kbtp_counted_opcode)i);
         t->served[i] += w->requests[i];
-        t->cpu_ps[i] += w->requests[i] * ((uint64_t)(own_ns * 1000 + 0.5) + shared_ps / requests);
+        t->cpu_ps[i] += w->requests[i] * ((uint64_t)(own_ns * 1000 + 0.5) + part_ps);
         w->requests[i] = 0;
     }
+    t->cpu_ps[KBTP_COUNTED_LOAD] += w->writes * part_ps;
+    t->reads_ps += w->reads * part_ps;
     w->requests_ns = 0;
+    w->reads = w->writes = 0;
 }
 
 /* ---- the CPU of a worker ----------------------------------------------------------------- */
@@ -144,12 +152,10 @@ static int make_blocks(struct sim_target *t, const struct kbtp_target_config *co
     size_t octets = (size_t)config->block_count * config->block_size;
     if (!t->pool->phantom)
         return (*blocks = t->blocks = aligned(octets)) ? 0 : -ENOMEM;
-    const struct sim_phantom *phantom =
-        sim_nic_phantom(t->nics, config->block_count, config->block_size);
-    if (!phantom)
+    t->phantom = sim_nic_phantom(t->nics, config->block_count, config->block_size);
+    if (!t->phantom)
         return -ENOMEM;
-    *blocks = phantom->base;
-    sim_phantom_mem(phantom, &t->mem);
+    *blocks = t->phantom->base;
     return 0;
 }
 
@@ -158,11 +164,12 @@ static int make_handles(struct sim_target *t, uint32_t sessions)
     const struct sim_nic_limits limits = {
         .nic = t->nic, .connections = sessions, .timers = 3 * sessions, .cqs = 1};
     for (uint32_t i = 0; i < t->pool->workers; i++) {
-        t->workers[i].target = t;
-        t->workers[i].cpu.mem = &t->mem.mem;
-        t->workers[i].cpu.rdma = sim_nic_handle(t->nics, &limits);
-        if (!t->workers[i].cpu.rdma)
+        struct sim_worker_cpu *w = &t->workers[i];
+        w->target = t;
+        w->cpu = (struct kbtp_cpu){&w->mem.mem, sim_nic_handle(t->nics, &limits)};
+        if (!w->cpu.rdma)
             return -ENOMEM;
+        sim_nic_mem(&w->mem, t->phantom, w->cpu.rdma);
     }
     t->cpu = t->workers[0].cpu;
     return 0;

@@ -13,11 +13,13 @@
 struct sim_worker_cpu {
     struct sim_target *target;
     struct kbtp_worker *worker;
+    struct sim_nic_mem mem;
     struct kbtp_cpu cpu;
     struct sim_core core;
     void *private_memory, *buffers;
     double requests_ns;                      /* of those that were taken in this run */
-    uint64_t requests[KBTP_COUNTED_OPCODES]; /* taken in this run, and ... */
+    uint64_t requests[KBTP_COUNTED_OPCODES]; /* taken in this run, and completions of ... */
+    uint64_t reads, writes;
     struct kbtp_counters counters;
 };
 
@@ -26,15 +28,16 @@ struct sim_target {
     struct sim_nics *nics;
     uint32_t nic;
     char address[SIM_SERVE_ADDRESS];
-    struct sim_phantom_mem mem;
+    const struct sim_phantom *phantom; /* the blocks, or NULL */
     struct kbtp_target target;
     struct kbtp_cpu cpu; /* of the first worker: it sets up */
     struct kbtp_grant *grants;
     void *shared, *blocks;
     struct sim_worker_cpu *workers;
     uint32_t workers_count; /* that were made */
-    /* CPU time of all workers, by the opcode of the request; `rest_ps` is for none of them. */
-    uint64_t cpu_ps[KBTP_COUNTED_OPCODES], served[KBTP_COUNTED_OPCODES], rest_ps;
+    /* CPU time of all workers, by the opcode of the request; `reads_ps` is for
+     * the RDMA Reads of stores. */
+    uint64_t cpu_ps[KBTP_COUNTED_OPCODES], served[KBTP_COUNTED_OPCODES], reads_ps;
     int failed; /* what a poll returned */
 };
 

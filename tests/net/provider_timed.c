@@ -33,6 +33,7 @@ static const struct sim_costs costs = {.doorbell_ns = 100,
                                        .link_latency_ns = 500,
                                        .mtu_octets = 4096,
                                        .header_octets = 60,
+                                       .copy_gbytes_s = 10,
                                        .poll_ns = 10,
                                        .post_ns = 20};
 

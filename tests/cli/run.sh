@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# `kbtp run`: what must hold in every scenario of simulated time, equal runs, and bad input.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck source=tests/cli/lib.bash
+. "$SOURCE/tests/cli/lib.bash"
+
+expect() { # STATUS COMMAND...: it ends so, and says nothing but one line if it fails
+    local wanted=$1
+    shift
+    shown=$*
+    status=0
+    "$@" >out 2>err || status=$?
+    check "status $wanted" [ "$status" = "$wanted" ]
+    [ "$wanted" = 0 ] || check "one line is said" [ "$(wc -l <err)" = 1 ]
+}
+
+# ---- what holds in every scenario: Little's law, no link beyond its rate, no RNIC beyond its own
+for scenario in "$SOURCE"/scenarios/timed/*.yaml; do
+    [ -z "${SLOW:-}" ] || [[ $scenario != */terabyte.yaml ]] || continue # fills much memory
+    expect 0 "$KBTP" run --wire fifo --json "$scenario"
+    check "throughput times latency is what is in flight" \
+        jq -e '(.in_flight - .throughput_latency | fabs) <= 0.01 * .in_flight' out
+    check "no link brings more than its rate" jq -e 'all(.links[]; .used <= 1.0000001)' out
+    check "no RNIC is busy for longer than there is time" \
+        jq -e 'all(.hosts[]; .send <= 1.0000001 and .receive <= 1.0000001 and .dma_read <= 1.0000001
+                         and .dma_write <= 1.0000001)' out
+    check "each request has a status" \
+        jq -e '([.operations[].count] | add) == .statuses.OK.count' out
+    check "it does something" jq -e '([.operations[].count] | add) >= 10000' out
+done
+# each of them shows what its name says
+used() { # SCENARIO FILTER
+    expect 0 "$KBTP" run --wire fifo --json "$SOURCE/scenarios/timed/$1.yaml"
+    check "$2" jq -e "$2" out
+}
+used saturate-link '[.links[].used] | max > 0.98'
+used saturate-cpu '.target_cpus > 0.98 and ([.links[].used] | max) < 0.9'
+used saturate-rnic '([.hosts[].send] | max) > 0.98 and .target_cpus < 0.01'
+used incast '.links | map(select(.name == "port16-down")) | .[0].used > 0.98'
+used prefill-decode '.links | map(select(.name | startswith("leaf"))) | map(.used) | max > 0.98'
+used stalled '.operations.load.max_us > 5000 and .operations.load.p999_us < 200'
+
+# ---- equal runs: again, elsewhere, with other addresses; and other seeds differ
+digest() { "$KBTP" run --wire fifo --json "$@" | jq -r .digest; }
+cp -r "$SOURCE/scenarios" copied
+first=$(digest copied/timed/central-store.yaml --seed 7)
+mkdir -p elsewhere/on/this/disk
+mv copied elsewhere/on/this/disk/scenarios
+[ "$(cd elsewhere/on && digest this/disk/scenarios/timed/central-store.yaml --seed 7)" = "$first" ] ||
+    fail "the digest depends on the folder"
+if setarch -R true 2>/dev/null; then
+    for _ in 1 2 3; do
+        [ "$(digest "$SOURCE/scenarios/timed/central-store.yaml" --seed 7)" = "$first" ] ||
+            fail "the digest depends on addresses"
+    done
+    [ "$(setarch -R "$KBTP" run --wire fifo --json "$SOURCE/scenarios/timed/central-store.yaml" --seed 7 |
+        jq -r .digest)" = "$first" ] || fail "the digest depends on address randomisation"
+fi
+[ "$(digest "$SOURCE/scenarios/timed/central-store.yaml" --seed 8)" != "$first" ] ||
+    fail "the seed does not matter"
+
+# ---- CSV
+expect 0 "$KBTP" run --wire fifo --csv figures "$SOURCE/scenarios/timed/central-store.yaml"
+head -1 figures/latency.csv | grep -qx 'operation,latency_us,share' || fail "latency.csv"
+for operation in load alloc_store free; do
+    [ "$(awk -F, -v it="$operation" '$1 == it { last = $3 } END { print last }' figures/latency.csv)" = \
+        1.000000 ] || fail "the latencies of $operation do not end at 1"
+done
+[ "$(wc -l <figures/utilisation.csv)" -gt 100 ] || fail "there are few samples"
+# a message counts when it begins, though it may have to wait for its turn on the link
+check "no more than everything is used" \
+    awk -F, 'NR > 1 && ($4 > 1.0001 || $5 > 1.03) { exit 1 }' figures/utilisation.csv
+
+# ---- bad input
+cat >good.yaml <<'E'
+kind: timed
+nic: ./nic.yaml
+pools:
+  - {name: store, block_size: 4KiB}
+instances:
+  - {name: x, pool: store, handles: 4, operations: 10}
+E
+cp "$SOURCE/scenarios/nic/connectx5.yaml" nic.yaml
+expect 0 "$KBTP" run --wire fifo good.yaml
+
+bad() { # SED WHERE WHAT: the changed scenario is refused there
+    sed "$1" good.yaml >bad.yaml
+    cmp -s good.yaml bad.yaml && fail "nothing was changed by $1"
+    expect 2 "$KBTP" run --wire fifo bad.yaml
+    check "$1: expected '$2: $3', not $(head -1 err)" grep -qF "bad.yaml:$2: $3" err
+}
+bad 's/kind: timed/kind: tmied/' 1:1 kind
+bad '/^nic/d' 1:1 nic
+bad 's/4KiB/4097/' 4:19 'pools[0].block_size: 4097 is not a multiple of 8'
+bad 's/pool: store, h/pool: stroe, h/' 6:15 'instances[0].pool'
+bad 's/operations: 10/operations: 0/' 6:40 'instances[0].operations'
+bad 's/operations: 10/rate: -1/' 6:40 "instances[0].rate: '-1' is not a number"
+bad 's/, operations: 10//' 6:6 'instances[0].name: would go on for ever'
+bad 's/handles: 4/handles: 4, depth: 100/' 6:40 'instances[0].depth: 100 is more than'
+bad 's/handles: 4/handles: 4, mix: {load: 0}/' 6:40 'instances[0].mix: has no weight'
+bad 's/handles: 4/handles: 4, stall: {at: 1s, lasts: 0s}/' 6:56 'instances[0].stall.lasts'
+bad 's/^nic.*/&\nduration: 0s/' 3:1 'duration: '
+bad 's/^nic.*/&\nduration: 5/' 3:1 'duration: '
+bad 's/^nic.*/&\nnetwork: {oversubscription: 2}/' 3:11 'network.oversubscription: is for two levels'
+bad 's/^nic.*/&\nnetwork: {leaf_ports: 2, oversubscription: 0.5}/' 3:26 network.oversubscription
+bad 's/4KiB/4KiB, blocks: 3/' 4:37 'pools[0].blocks: 3 are less than'
+bad 's/4KiB/4KiB, count: 2/' 4:6 'pools[0].name: 1 of 2 targets'
+bad 's/name: x/name: store/' 6:6 'instances[0].name'
+
+bad_nic() { # SED WHERE WHAT
+    sed "$1" "$SOURCE/scenarios/nic/connectx5.yaml" >nic.yaml
+    expect 2 "$KBTP" run --wire fifo good.yaml
+    check "$1: expected '$2: $3', not $(head -1 err)" grep -qE "nic.yaml:$2: $3" err
+}
+line='[0-9]+:[0-9]+'
+bad_nic '/^atomic_ns/d' 1:1 'atomic_ns: is required and missing'
+bad_nic 's/^link_gbits_s:.*/link_gbits_s: {value: -100, is: assumed}/' "$line" link_gbits_s.value
+bad_nic 's/^link_gbits_s:.*/link_gbits_s: {value: 0, is: assumed}/' "$line" link_gbits_s.value
+bad_nic 's/^link_gbits_s:.*/link_gbits_s: {value: nan, is: assumed}/' "$line" link_gbits_s.value
+bad_nic 's/^poll_ns:.*/poll_ns: {value: 10}/' "$line" 'poll_ns: has no source'
+bad_nic 's/^poll_ns:.*/poll_ns: 10/' "$line" 'poll_ns: is not a mapping'
+rm nic.yaml
+expect 2 "$KBTP" run --wire fifo good.yaml
+check "the missing cost model is named" grep -q nic.yaml err
+expect 2 "$KBTP" run --wire fifo missing.yaml
+expect 2 "$KBTP" run --wire fifo "$SOURCE/scenarios/ring/1+1-k2.yaml"
+expect 2 "$KBTP" run --wire rope good.yaml
+expect 2 "$KBTP" run
+expect 2 "$KBTP" explore good.yaml
+check "explore says where kind timed belongs" grep -q 'kbtp run' err
+# more comes than can be done: said, not waited for
+cp "$SOURCE/scenarios/nic/connectx5.yaml" nic.yaml
+sed 's/operations: 10/rate: 1e9, operations: 1000000/' good.yaml >rate.yaml
+expect 1 "$KBTP" run --wire fifo rate.yaml
+check "what is wrong with the rate is said" grep -q 'its rate is more than can be done' err
+
+finish

@@ -36,6 +36,7 @@
     X(completion_ns, 0, 1e6, "latency of a completion: until a polling CPU can see it") \
     X(acknowledge_ns, 0, 1e6, "latency of an acknowledgement in both RNICs, without the way") \
     X(atomic_ns, 0.001, 1e6, "the atomic unit is occupied, an atomic") \
+    X(atomic_latency_ns, 0, 1e6, "latency of an atomic besides: it reaches the host's memory") \
     X(wait_ns, 0, 1e6, "latency of a WAIT: from the completion it waits for until it is over") \
     X(enable_ns, 0, 1e6, "latency of an ENABLE: until what it enables can be fetched") \
     X(chain_fetch_ns, 0, 1e6, "latency of fetching a work request of a managed queue") \

@@ -303,7 +303,8 @@ static void session_polls(struct sim_session *s)
 {
     struct kbtp_outcome outcomes[OUTCOMES];
     int count = kbtp_initiator_poll(s->initiator, &s->cpu, outcomes, OUTCOMES);
-    if (count == 0 && s->leaving) /* what comes of the last event is found with the next look */
+    /* What comes of the last event is found with the next look. */
+    if (count == 0 && s->leaving && !sim_nic_has_news(s->cpu.rdma))
         count = kbtp_initiator_poll(s->initiator, &s->cpu, outcomes, OUTCOMES);
     if (count < 0)
         WRONG(s->instance->run, "the completion queue of %s: %s", s->instance->group->name,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RNICs in simulated time, a message at a time: a provider of net/rdma.h for runs that are too
- * large for worlds of steps (sim/rnic.h). What a message does it does at one moment; when that is follows
- * from the cost model, from what occupies the RNICs and PCIe, and from the wire.
+ * large for worlds of steps (sim/rnic.h). What a message does it does at one moment; when that is
+ * follows from the cost model, from what occupies the RNICs and PCIe, and from the wire.
  *
  * A message in stages, each with its time in struct sim_costs:
  *
@@ -75,9 +75,11 @@ struct rdma *sim_nic_handle(struct sim_nics *nics, const struct sim_nic_limits *
 struct sim_nic_cpu {
     /* Something is there to be polled; the clock's now says since when. */
     void (*wake)(void *context);
-    /* A completion is polled that is OK: what the CPU will do about it takes so long. `octets`: of a
-     * receive, `length` of them, else NULL. May be NULL. */
+    /* A completion is polled that is OK: what the CPU will do about it takes so long. `octets`: of
+     * a receive, `length` of them, else NULL. May be NULL. */
     double (*work_ns)(void *context, uint32_t op, const void *octets, uint32_t length);
+    /* A WRITE of the peer is in memory now, of which no completion tells. May be NULL. */
+    void (*written)(void *context);
     void *context;
 };
 void sim_nic_attach(struct rdma *handle, const struct sim_nic_cpu *cpu);
@@ -113,8 +115,8 @@ struct sim_phantom *sim_nic_phantom(struct sim_nics *nics, uint64_t count, uint3
 struct sim_tag *sim_phantom_tag(const struct sim_phantom *phantom, const void *at);
 
 /*
- * How the CPU of a handle reaches memory: copying and clearing take it time. Of phantom memory, which
- * may be NULL, it copies and clears the tags.
+ * How the CPU of a handle reaches memory: copying and clearing take it time. Of phantom memory,
+ * which may be NULL, it copies and clears the tags.
  */
 struct sim_nic_mem {
     struct mem mem; /* first */

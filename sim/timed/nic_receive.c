@@ -90,7 +90,7 @@ static void answer(struct nic_conn *c, struct nic_message *m)
     struct sim_nics *nics = nic_nics(c->handle);
     struct nic *nic = c->handle->nic;
     const struct nic_wqe *wqe = nic_wqe(m->from, m->wqe);
-    uint64_t ready_ps = m->received_ps;
+    uint64_t ready_ps = nic_later(m->received_ps, nic_now_ps(nics)); /* it may have had to wait */
     struct nic_message *reply = prepare(c, wqe);
     if (!reply)
         return;
@@ -104,7 +104,7 @@ static void answer(struct nic_conn *c, struct nic_message *m)
         uint64_t occupied_ps = nic_ps(nics->costs->atomic_ns);
         nic->atomic_free_ps = nic_later(nic->atomic_free_ps, ready_ps) + occupied_ps;
         nic->use.atomic_busy_ps += occupied_ps;
-        ready_ps = nic->atomic_free_ps;
+        ready_ps = nic->atomic_free_ps + nic_ps(nics->costs->atomic_latency_ns);
     }
     reply->wire.octets = sim_costs_wire_octets(nics->costs, reply->length);
     uint64_t leaves_ps =
@@ -194,6 +194,8 @@ static void delivered(void *context, uint64_t number)
     } else {
         uint8_t status = deliver(c, m);
         c->refuses = status != RDMA_OK;
+        if (m->op == RDMA_WRITE && c->handle->cpu.written)
+            c->handle->cpu.written(c->handle->cpu.context);
         acknowledge(m, status);
     }
 }

@@ -61,8 +61,8 @@ struct sim_timed_run {
     bool over;       /* everything was done */
     struct sim_timed_sample samples[SIM_TIMED_SAMPLES];
     uint32_t samples_count;
-    /* With options.samples_all: by sample, the octets of each link, then of each port the picoseconds
-     * for which its sending and its receiving side were busy. */
+    /* With options.samples_all: by sample, the octets of each link, then of each port the
+     * picoseconds for which its sending and its receiving side were busy. */
     uint64_t *sampled;
     uint64_t sample_ns; /* between two of them */
 };

@@ -125,7 +125,7 @@ static int open_worker(struct sim_target *t, struct sim_worker_cpu *w,
                        const struct sim_costs *costs)
 {
     struct kbtp_worker_memory need;
-    const struct sim_nic_cpu cpu = {wake_worker, work_ns, w};
+    const struct sim_nic_cpu cpu = {.wake = wake_worker, .work_ns = work_ns, .context = w};
     kbtp_worker_memory(&t->target, &need);
     w->private_memory = aligned(need.private_octets);
     w->buffers = aligned(need.buffer_octets);

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# docs/validation.md has what its commands print, and what it says about errors is so.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+set -eu
+validate=${KBTP%/*}/bench/validate
+"$validate" "$SOURCE/docs/validation/verbs.csv" "$SOURCE/scenarios/nic" >table
+sed -n '/^<!-- verbs -->$/,/^<!-- end -->$/p' "$SOURCE/docs/validation.md" | sed '1d;$d' >printed
+diff -u printed table || {
+    echo "docs/validation.md has another table than bench/validate prints"
+    exit 1
+}
+# Aim: 10 % for figures that have not set the model; the exceptions are those that the page names.
+"$validate" "$SOURCE/docs/validation/verbs.csv" "$SOURCE/scenarios/nic" --csv >figures
+awk -F, '
+    NR == 1 { next }
+    { error = $8 < 0 ? -$8 : $8 }
+    $9 != "check" { inputs++; if (error > 10) { print "input off by " error " %: " $0; bad = 1 } ; next }
+    $1 == "B" && $4 < 1024 { if (error > 20) { print; bad = 1 } ; next }
+    $1 == "A" && $3 == "fetch_add_mops" { if (error > 11) { print; bad = 1 } ; next }
+    $1 == "5d" { next }
+    { checks++; if (error > 10) { print "off by " error " %: " $0; bad = 1 } }
+    END { print inputs " inputs, " checks " checks within 10 %"; exit bad || checks < 50 }' figures
+# every figure says where it is from, and no cost model is without one that was compared or is derived
+awk -F, 'NR > 1 && $10 == "" { print "no source: " $0; bad = 1 } END { exit bad }' \
+    "$SOURCE/docs/validation/verbs.csv"

@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/json.h"
+#include "cli/nic.h"
 #include "cli/trace_file.h"
 #include "sim/kind.h"
 #include "sim/read_file.h"
@@ -19,6 +20,7 @@
 #define MAX_SCENARIO_OCTETS (1u << 20)
 #define DEFAULT_RUNS 10000u
 #define DEFAULT_PCT_DEPTH 3u
+#define DEFAULT_SPREAD 4
 #define UNSET (-1)
 #define ENOUGH_STATES 100000u /* to speak of octets a state */
 #define LEAST_MEMORY (UINT64_C(4) << 20)
@@ -31,7 +33,9 @@ static const char usage[] =
     "there\n"
     "and draws them.\n"
     "\n"
-    "  --mode exhaustive|random|pct  every interleaving (default), or random walks\n"
+    "  --mode exhaustive|random|pct|timed\n"
+    "                                every interleaving (default), or random walks, or walks in\n"
+    "                                which each step takes its time (kbtp run --check)\n"
     "  --seed N                      of random and pct (default 1)\n"
     "  --runs N                      walks of random and pct (default 10000)\n"
     "  --pct-depth N                 pct: N - 1 forced preemptions a walk (default 3)\n"
@@ -57,14 +61,14 @@ static const char usage[] =
 struct explore_options {
     struct sim_explore search;
     struct sim_stepping stepping;
-    const char *mutant, *trace;
+    const char *mutant, *trace, *nic;
     int memory, tear, dma_order, ordering, store_buffer; /* UNSET: as the scenario says */
-    bool json, runs_given, pct_depth_given;
+    bool json, runs_given, pct_depth_given, spread_given;
 };
 
 /* ---- options ----------------------------------------------------------------------------- */
 
-static const char *const modes[] = {"exhaustive", "random", "pct", NULL};
+static const char *const modes[] = {"exhaustive", "random", "pct", "timed", NULL};
 static const char *const memories[] = {"sc", "tso", "relaxed", NULL};
 static const char *const orders[] = {"any", "ascending", "descending", NULL};
 static const char *const orderings[] = {"rdmap", "infiniband", "strong", NULL};
@@ -97,6 +101,25 @@ static bool set_pct_depth(const char *option, const char *value, void *into)
     o->search.pct_depth = (uint32_t)depth;
     o->pct_depth_given = true;
     return well;
+}
+
+static bool set_nic(const char *option, const char *value, void *into)
+{
+    (void)option;
+    ((struct explore_options *)into)->nic = value;
+    return true;
+}
+
+static bool set_spread(const char *option, const char *value, void *into)
+{
+    struct explore_options *o = into;
+    char *end;
+    o->spread_given = true;
+    o->search.spread = strtod(value, &end);
+    if (*value >= '0' && *value <= '9' && *end == '\0' && o->search.spread <= 1000)
+        return true;
+    cli_complain("--%s: '%.40s' is not a number from 0 to 1000", option, value);
+    return false;
 }
 
 static bool set_max_states(const char *option, const char *value, void *into)
@@ -227,6 +250,8 @@ static const struct cli_option options[] = {
     {"check-commute", false, set_check_commute},
     {"no-private-steps", false, set_no_private_steps},
     {"merged-drains", false, set_merged_drains},
+    {"nic", true, set_nic},
+    {"spread", true, set_spread},
     {"mutant", true, set_mutant},
     {"trace", true, set_trace},
     {"json", false, set_json},
@@ -238,9 +263,11 @@ static bool options_agree(const struct explore_options *o)
 {
     bool exhaustive = o->search.mode == SIM_EXHAUSTIVE;
     if (exhaustive && (o->runs_given || o->pct_depth_given))
-        cli_complain("--runs and --pct-depth are for --mode random and pct");
+        cli_complain("--runs and --pct-depth are for --mode random, pct and timed");
     else if (o->pct_depth_given && o->search.mode != SIM_PCT)
         cli_complain("--pct-depth is for --mode pct");
+    else if (o->search.mode != SIM_TIMED && (o->nic || o->spread_given))
+        cli_complain("--nic and --spread are for --mode timed");
     else if (!exhaustive && o->search.check_commute)
         cli_complain("--check-commute is for --mode exhaustive");
     else
@@ -594,10 +621,19 @@ static int explore(const char *path, struct explore_options *o, struct sim_scena
                      path, sim_kind_of(scenario)->name);
         return CLI_BAD_INPUT;
     }
+    struct sim_cost_model *model = NULL;
+    if (o->search.mode == SIM_TIMED) {
+        model = nic_read(o->nic, path, NIC_DEFAULT);
+        if (!model)
+            return CLI_BAD_INPUT;
+        o->search.costs = &model->costs;
+        o->stepping.private_steps = false; /* each of them takes its time */
+    }
     override(&scenario->machine, o);
     struct sim_world *w = sim_world_new(scenario, &o->stepping, error, sizeof error);
     if (!w) {
         cli_complain("%s", error);
+        sim_cost_model_free(model);
         return CLI_ENVIRONMENT;
     }
     bool shows = isatty(STDERR_FILENO) && !o->json;
@@ -618,13 +654,17 @@ static int explore(const char *path, struct explore_options *o, struct sim_scena
         status = tell(w, &outcome, &report, scenario_text);
     sim_report_free(&report);
     sim_world_free(w);
+    sim_cost_model_free(model);
     return status;
 }
 
 static int run(int argc, char **argv)
 {
     struct explore_options o = {
-        .search = {.seed = 1, .runs = DEFAULT_RUNS, .pct_depth = DEFAULT_PCT_DEPTH},
+        .search = {.seed = 1,
+                   .runs = DEFAULT_RUNS,
+                   .pct_depth = DEFAULT_PCT_DEPTH,
+                   .spread = DEFAULT_SPREAD},
         .stepping = {.private_steps = true},
         .memory = UNSET,
         .tear = UNSET,

@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/nic.h"
 #include "sim/read_file.h"
 #include "version.h"
 
 #define FILE_LIMIT ((size_t)1 << 20)
 #define ERROR_OCTETS 900u
+#define DEFAULT_RUNS "1000"
 
 static const char usage[] =
     "usage: kbtp run SCENARIO [OPTIONS]\n"
@@ -32,6 +34,10 @@ static const char usage[] =
     "  --nic FILE           another cost model than the scenario's\n"
     "  --seed N             another seed than the scenario's\n"
     "  --csv FOLDER         write latency.csv and utilisation.csv there\n"
+    "  --check              a scenario of kind ring or protocol, step by step in time: every "
+    "property\n"
+    "                       that kbtp explore checks; runs differ by chance\n"
+    "  --runs N             with --check: how many (default 1000)\n"
     "  --json               print one JSON object\n"
     "\n"
     "exit status: 0 done, 1 wrong data or status, or blocks lost, 2 bad input, 3 interrupted,\n"
@@ -53,85 +59,14 @@ SET(platform, o->platform = value; return true)
 SET(nic, o->nic = value; return true)
 SET(seed, o->has_seed = true; return cli_number(option, value, 0, UINT64_MAX, &o->seed))
 SET(csv, o->csv = value; return true)
+SET(check, return o->check = true)
+SET(runs, o->runs = value; return true)
 SET(json, return o->json = true)
 
 static const struct cli_option options[] = {
     {"wire", true, set_wire}, {"platform", true, set_platform}, {"nic", true, set_nic},
-    {"seed", true, set_seed}, {"csv", true, set_csv},           {"json", false, set_json},
-    {NULL, false, NULL}};
-
-/* ---- files ------------------------------------------------------------------------------- */
-
-/* The folder that holds `path`, with its last '/', or nothing. */
-static void folder_of(const char *path, char *out, size_t size)
-{
-    const char *slash = strrchr(path, '/');
-    snprintf(out, size, "%.*s", slash ? (int)(slash - path) + 1 : 0, path);
-}
-
-static bool is_path(const char *name)
-{
-    size_t length = strlen(name);
-    return strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0);
-}
-
-/*
- * Where the cost model is that a scenario names: a path from the scenario's folder, or the name of
- * one beside it, in ../nic/, or among those that are installed.
- */
-static void find_nic(const char *scenario, const char *name, char *out, size_t size)
-{
-    static const char *const places[] = {"%snic/%s.yaml", "%s../nic/%s.yaml",
-                                         "%s../share/kbtp/scenarios/nic/%s.yaml"};
-    char folder[2048], program[1024] = "";
-    folder_of(scenario, folder, sizeof folder);
-    if (is_path(name)) {
-        snprintf(out, size, "%s%s", name[0] == '/' ? "" : folder, name);
-        return;
-    }
-    snprintf(out, size, "%s%s.yaml", folder, name);
-    for (size_t i = 0; access(out, R_OK) != 0 && i < sizeof places / sizeof *places; i++) {
-        if (i == 2) {
-            ssize_t octets = readlink("/proc/self/exe", program, sizeof program - 1);
-            program[octets > 0 ? octets : 0] = '\0';
-            folder_of(program, folder, sizeof folder);
-        }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(out, size, places[i], folder, name);
-#pragma GCC diagnostic pop
-    }
-    if (access(out, R_OK) != 0) /* what a complaint is to name */
-        snprintf(out, size, "%s.yaml", name);
-}
-
-static struct sim_timed *read_timed(const char *path)
-{
-    char error[ERROR_OCTETS], *text;
-    size_t length;
-    struct sim_timed *timed = NULL;
-    if (sim_read_file(path, FILE_LIMIT, &text, &length, error, sizeof error) == 0) {
-        timed = sim_timed_parse(path, text, length, error, sizeof error);
-        free(text);
-    }
-    if (!timed)
-        cli_complain("%s", error);
-    return timed;
-}
-
-static struct sim_cost_model *read_model(const char *path)
-{
-    char error[ERROR_OCTETS], *text;
-    size_t length;
-    struct sim_cost_model *model = NULL;
-    if (sim_read_file(path, FILE_LIMIT, &text, &length, error, sizeof error) == 0) {
-        model = sim_cost_model_parse(path, text, length, error, sizeof error);
-        free(text);
-    }
-    if (!model)
-        cli_complain("%s", error);
-    return model;
-}
+    {"seed", true, set_seed}, {"csv", true, set_csv},           {"check", false, set_check},
+    {"runs", true, set_runs}, {"json", false, set_json},        {NULL, false, NULL}};
 
 /* ---- the run ----------------------------------------------------------------------------- */
 
@@ -223,11 +158,60 @@ static int run_model(const char *path, const struct run_options *o, const struct
     return status;
 }
 
+/* ---- the command ------------------------------------------------------------------------- */
+
+/* A scenario of steps is explored, in time. */
+static int run_steps(const char *path, const struct run_options *o)
+{
+    char seed[24];
+    const char *argv[16] = {"explore", path, "--mode", "timed"};
+    int argc = 4;
+    snprintf(seed, sizeof seed, "%ju", (uintmax_t)o->seed);
+    argv[argc++] = "--runs";
+    argv[argc++] = o->runs ? o->runs : DEFAULT_RUNS;
+    if (o->has_seed) {
+        argv[argc++] = "--seed";
+        argv[argc++] = seed;
+    }
+    if (o->nic) {
+        argv[argc++] = "--nic";
+        argv[argc++] = o->nic;
+    }
+    if (o->json)
+        argv[argc++] = "--json";
+    optind = 0; /* these are parsed anew */
+    return cli_explore.run(argc, (char **)(uintptr_t)argv);
+}
+
+/* What the text is, and whether the options go with it. */
+static int run_text(const char *path, const struct run_options *o, const char *text, size_t length)
+{
+    char error[ERROR_OCTETS];
+    bool timed_kind = sim_timed_is(text, length);
+    if (timed_kind && (o->check || o->runs)) {
+        cli_complain("%.200s is of kind timed, where data is always checked: leave --check and "
+                     "--runs away",
+                     path);
+        return CLI_BAD_INPUT;
+    }
+    if (o->check)
+        return run_steps(path, o);
+    struct sim_timed *timed = sim_timed_parse(path, text, length, error, sizeof error);
+    if (!timed) {
+        cli_complain("%s", error);
+        return CLI_BAD_INPUT;
+    }
+    struct sim_cost_model *model = nic_read(o->nic, path, timed->nic);
+    int status = model ? run_model(path, o, timed, model) : CLI_BAD_INPUT;
+    sim_cost_model_free(model);
+    sim_timed_free(timed);
+    return status;
+}
+
 static int run(int argc, char **argv)
 {
     struct run_options o = {.wire = SIM_WIRE_SIMGRID};
     const char *path = NULL;
-    char nic[4096];
     unsigned count;
     int status = cli_parse(&cli_run, argc, argv, options, &o, &path, 1, &count);
     if (status >= 0)
@@ -236,17 +220,14 @@ static int run(int argc, char **argv)
         cli_complain("which scenario? `kbtp help run` says how");
         return CLI_BAD_INPUT;
     }
-    struct sim_timed *timed = read_timed(path);
-    if (!timed)
+    char error[ERROR_OCTETS], *text;
+    size_t length;
+    if (sim_read_file(path, FILE_LIMIT, &text, &length, error, sizeof error) != 0) {
+        cli_complain("%s", error);
         return CLI_BAD_INPUT;
-    if (o.nic)
-        snprintf(nic, sizeof nic, "%s", o.nic);
-    else
-        find_nic(path, timed->nic, nic, sizeof nic);
-    struct sim_cost_model *model = read_model(nic);
-    status = model ? run_model(path, &o, timed, model) : CLI_BAD_INPUT;
-    sim_cost_model_free(model);
-    sim_timed_free(timed);
+    }
+    status = run_text(path, &o, text, length);
+    free(text);
     return status;
 }
 

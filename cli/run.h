@@ -8,8 +8,8 @@
 struct run_options {
     int wire; /* enum sim_wire_kind */
     uint64_t seed;
-    const char *platform, *nic, *csv, *perfetto;
-    bool has_seed, json;
+    const char *platform, *nic, *csv, *runs;
+    bool has_seed, check, json;
 };
 
 /* ---- run_words.c */

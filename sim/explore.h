@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Exploring a world: every interleaving (depth first, each state once), random walks, or walks by
- * PCT priorities (few well-placed preemptions). All find the first violation and the steps to it.
+ * Exploring a world: every interleaving (depth first, each state once), random walks, walks by PCT
+ * priorities (few well-placed preemptions), or walks in which each step takes its time. All find the
+ * first violation and the steps to it.
  */
 #ifndef KBTP_SIM_EXPLORE_H
 #define KBTP_SIM_EXPLORE_H
@@ -13,7 +14,7 @@
 
 #include "sim/world.h"
 
-enum sim_mode { SIM_EXHAUSTIVE, SIM_RANDOM, SIM_PCT };
+enum sim_mode { SIM_EXHAUSTIVE, SIM_RANDOM, SIM_PCT, SIM_TIMED };
 
 enum sim_result {
     SIM_OK,         /* complete, nothing wrong, everything reached */
@@ -40,9 +41,12 @@ struct sim_progress {
 
 struct sim_explore {
     enum sim_mode mode;
-    uint64_t seed;       /* of walks */
-    uint64_t runs;       /* walks */
-    uint32_t pct_depth;  /* bug depth d: d - 1 priority changes a walk */
+    uint64_t seed;      /* of walks */
+    uint64_t runs;      /* walks */
+    uint32_t pct_depth; /* bug depth d: d - 1 priority changes a walk */
+    /* Of SIM_TIMED (sim/timed/picker.h), which has private steps too (struct sim_stepping). */
+    const struct sim_costs *costs;
+    double spread;
     uint64_t max_states; /* 0: no bound, here and below */
     double max_seconds;
     size_t max_memory_octets;
@@ -57,10 +61,11 @@ struct sim_explore {
 struct sim_report {
     enum sim_result result;
     enum sim_bound bound;
-    uint64_t states;      /* different ones */
-    uint64_t transitions; /* steps made */
-    uint64_t runs;        /* walks made */
-    uint64_t quiescent;   /* different quiescent states (exhaustive), quiescent ends (walks) */
+    uint64_t states;       /* different ones */
+    uint64_t transitions;  /* steps made */
+    uint64_t runs;         /* walks made */
+    uint64_t simulated_ns; /* of SIM_TIMED, all walks together */
+    uint64_t quiescent;    /* different quiescent states (exhaustive), quiescent ends (walks) */
     uint64_t quiescent_digest;
     uint64_t commuted; /* pairs of steps that were shown to commute */
     uint32_t depth_max;

@@ -2,7 +2,7 @@
 /*
  * The insides of the simulated RNIC: what lies in the arena (struct rnic_...), what is constant
  * after set-up and lies outside (struct sim_handle, struct end, ...), and what its files call of
- * each other. Only sim/rnic*.c, sim/device.c and sim/cpu_rdma.c look in here.
+ * each other. Only sim/rnic*.c, sim/device.c, sim/cpu_rdma.c and sim/timed/picker.c look in here.
  *
  * An `end` is one side of a connection (a queue pair), a `link` what lies between its two ends: a
  * wire per direction. Places in queues are counted from the oldest entry that is still there, so

@@ -4,7 +4,8 @@
  * SIM_PCT gives every agent, and every agent's store buffer, a random priority and lets the highest
  * go on; at d - 1 random moments the running one falls to the bottom (Burckhardt et al., ASPLOS
  * 2010). An agent that looks and finds nothing new yields; and so does, some time, one that always
- * finds something, as its timers expire again and again or what it asks leaves a trace.
+ * finds something, as its timers expire again and again or what it asks leaves a trace. SIM_TIMED
+ * picks what is due first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "sim/explore.h"
 #include "sim/random.h"
+#include "sim/timed/picker.h"
 #include "sim/visited.h"
 
 #define MAX_WALK_STEPS 10000000u /* a longer walk does not end by itself */
@@ -25,6 +27,7 @@ struct walk {
     struct sim_step *steps;
     uint32_t count, size;
     uint64_t chance;
+    struct sim_picker *picker; /* of SIM_TIMED */
     uint64_t priority[ACTORS]; /* the highest goes first */
     uint64_t lowest;           /* what the next one that falls gets */
     uint32_t changes[MAX_CHANGES];
@@ -50,6 +53,8 @@ static void walk_begin(struct walk *walk, const struct sim_explore *options, uin
     walk->count = 0;
     walk->chance = sim_mix64(options->seed) ^ sim_mix64(run + 1);
     walk->lowest = UINT64_C(1) << 32;
+    if (walk->picker)
+        sim_picker_begin(walk->picker, walk->chance);
     memset(walk->fruitless, 0, sizeof walk->fruitless);
     memset(walk->made, 0, sizeof walk->made);
     for (uint32_t i = 0; i < ACTORS; i++)
@@ -75,6 +80,15 @@ static uint32_t pick_by_priority(struct walk *walk, const struct sim_step *steps
     for (uint32_t i = best;; i++)
         if (actor_of(&steps[i]) == actor && skip-- == 0)
             return i;
+}
+
+static uint32_t pick(struct sim_search *search, struct walk *walk, const struct sim_step *steps,
+                     uint32_t count)
+{
+    if (walk->picker)
+        return sim_picker_next(walk->picker, steps, count);
+    return search->options->mode == SIM_PCT ? pick_by_priority(walk, steps, count)
+                                            : sim_random_below(&walk->chance, count);
 }
 
 static void pct_after(struct walk *walk, const struct sim_world *w, const struct sim_step *step)
@@ -143,8 +157,7 @@ static bool walk_once(struct sim_search *search, struct walk *walk)
             sim_violate(w, "stuck", "no step is possible, but not every agent is at rest");
             break;
         }
-        uint32_t at = by_priority ? pick_by_priority(walk, steps, count)
-                                  : sim_random_below(&walk->chance, count);
+        uint32_t at = pick(search, walk, steps, count);
         bool well = sim_world_step(w, &steps[at]);
         search->report->transitions++;
         search->depth = walk->count + 1;
@@ -156,12 +169,16 @@ static bool walk_once(struct sim_search *search, struct walk *walk)
             break;
         if (by_priority)
             pct_after(walk, w, &steps[at]);
+        else if (walk->picker)
+            sim_picker_after(walk->picker, &steps[at]);
         if (!count_state(search) || !sim_search_goes_on(search))
             return false;
         sim_arena_forget(&w->arena, 0);
     }
     if (walk->count == MAX_WALK_STEPS)
         sim_violate(w, "comes-to-rest", "a walk of %u steps did not end", MAX_WALK_STEPS);
+    if (walk->picker)
+        search->report->simulated_ns += sim_picker_now_ns(walk->picker);
     if (walk->count > search->report->depth_max)
         search->report->depth_max = walk->count;
     if (walk->count == MAX_WALK_STEPS)
@@ -171,14 +188,32 @@ static bool walk_once(struct sim_search *search, struct walk *walk)
     return !w->violation.property;
 }
 
+static void observe(void *context, const struct sim_access *access)
+{
+    sim_picker_observe(context, access);
+}
+
+/* 0 or -ENOMEM. */
+static int make_picker(struct sim_search *search, struct walk *walk)
+{
+    if (search->options->mode != SIM_TIMED)
+        return 0;
+    walk->picker = sim_picker_new(search->w, search->options->costs, search->options->spread);
+    search->w->observe = walk->picker ? observe : NULL;
+    search->w->observe_context = walk->picker;
+    return walk->picker ? 0 : -ENOMEM;
+}
+
 int sim_walk(struct sim_search *search)
 {
     struct sim_report *report = search->report;
     struct sim_world *w = search->w;
     struct walk walk = {0};
     void *start = sim_arena_save(&w->arena);
-    if (!start)
+    if (!start || make_picker(search, &walk) != 0) {
+        free(start);
         return -ENOMEM;
+    }
     bool goes_on = count_state(search);
     for (uint64_t run = 0; goes_on && run < search->options->runs; run++) {
         walk_begin(&walk, search->options, run, report->depth_max);
@@ -188,6 +223,9 @@ int sim_walk(struct sim_search *search)
         sim_arena_restore(&w->arena, start);
     }
     free(start);
+    if (walk.picker)
+        w->observe = NULL;
+    sim_picker_free(walk.picker);
     if (goes_on)
         report->result = sim_all_reached(w) ? SIM_OK : SIM_VACUOUS;
     if (report->result == SIM_VIOLATION) {

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/timed/picker.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/random.h"
+#include "sim/rnic_state.h"
+
+#define PS 1000.0 /* of a nanosecond */
+#define NOT_DUE UINT64_MAX
+#define ENDS 64u         /* connection ends of an RNIC */
+#define ON_THE_WAY 256u  /* messages to one of them, of which it is known when they arrive */
+#define FAULT_NS 20000.0 /* on average, until the environment strikes */
+#define MOST_TAIL 1000.0
+#define GIVE_UP_NS 1e6 /* until a sender gives up whom nobody answers */
+
+/* A step that is possible, and when it is due. */
+struct due {
+    struct sim_step step;
+    uint32_t number; /* of the message that it is about: places in queues change */
+    bool sleeps;     /* a CPU that waits for something to happen */
+    bool met;        /* in the present list */
+    bool over;       /* it was made: where it is possible again, it is another one */
+    uint64_t at_ps;
+    uint64_t sequence;
+};
+
+/* Messages to an end of a connection. */
+struct inbound {
+    uint32_t sent, delivered, answered;
+    uint64_t arrives_ps[ON_THE_WAY];
+};
+
+struct agent_time {
+    uint64_t free_ps; /* of a CPU */
+    bool sleeps;
+    bool found; /* something, in the poll that it is in */
+    uint64_t send_free_ps, receive_free_ps, read_free_ps, write_free_ps, atomic_free_ps;
+    uint64_t up_free_ps, down_free_ps; /* of an RNIC's link */
+};
+
+struct sim_picker {
+    const struct sim_world *w;
+    const struct sim_costs *costs;
+    double spread;
+    uint64_t now_ps, sequence, chance;
+    struct due *due; /* by the place of the enabled step */
+    struct due *before;
+    uint32_t count;
+    struct agent_time agents[SIM_MAX_AGENTS];
+    double cpu_ns; /* of what the CPU did in the last step */
+    struct inbound inbound[SIM_MAX_AGENTS][ENDS];
+};
+
+struct sim_picker *sim_picker_new(const struct sim_world *w, const struct sim_costs *costs,
+                                  double spread)
+{
+    struct sim_picker *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->w = w;
+    p->costs = costs;
+    p->spread = spread;
+    p->due = calloc(SIM_MAX_STEPS, sizeof *p->due);
+    p->before = calloc(SIM_MAX_STEPS, sizeof *p->before);
+    if (p->due && p->before)
+        return p;
+    sim_picker_free(p);
+    return NULL;
+}
+
+void sim_picker_free(struct sim_picker *p)
+{
+    if (!p)
+        return;
+    free(p->due);
+    free(p->before);
+    free(p);
+}
+
+void sim_picker_begin(struct sim_picker *p, uint64_t seed)
+{
+    p->now_ps = p->sequence = 0;
+    p->chance = seed;
+    p->count = 0;
+    memset(p->agents, 0, sizeof p->agents);
+    memset(p->inbound, 0, sizeof p->inbound);
+}
+
+uint64_t sim_picker_now_ns(const struct sim_picker *p)
+{
+    return p->now_ps / 1000;
+}
+
+/* ---- durations --------------------------------------------------------------------------- */
+
+/* From 0 to below 1. */
+static double by_chance(struct sim_picker *p)
+{
+    return (double)(sim_random64(&p->chance) >> 11) / 9007199254740992.0;
+}
+
+/* Half of the steps take little longer, one in a hundred a hundred times as long: as things are. */
+static uint64_t vary(struct sim_picker *p, double ns)
+{
+    double factor = 1;
+    if (p->spread > 0) {
+        double u = by_chance(p), tail = u / (1 - u);
+        factor += p->spread * (tail < MOST_TAIL ? tail : MOST_TAIL);
+    }
+    return (uint64_t)(ns * PS * factor + 0.5);
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Takes what is used for `occupied_ns` from when it is free; `latency_ns` more until it is due. */
+static uint64_t use(struct sim_picker *p, uint64_t *free_ps, uint64_t from_ps, double occupied_ns,
+                    double latency_ns)
+{
+    uint64_t begin_ps = later(from_ps, *free_ps);
+    *free_ps = begin_ps + vary(p, occupied_ns);
+    return *free_ps + vary(p, latency_ns);
+}
+
+/* ---- messages on the way ----------------------------------------------------------------- */
+
+static struct inbound *inbound_of(struct sim_picker *p, uint32_t rnic, uint32_t end)
+{
+    return &p->inbound[rnic][end % ENDS];
+}
+
+/* A message has left this end: when its last octet is there follows from both links. */
+static void leaves(struct sim_picker *p, const struct end *end, uint32_t octets)
+{
+    const struct end *peer = rnic_peer(end);
+    const struct sim_costs *costs = p->costs;
+    if (!peer)
+        return;
+    uint32_t from = end->handle->rnic->agent, to = peer->handle->rnic->agent;
+    struct inbound *in = inbound_of(p, to, peer->index);
+    double passes_ns = sim_costs_wire_octets(costs, octets) * 8 / costs->link_gbits_s;
+    uint64_t first_ps = later(p->now_ps, p->agents[from].up_free_ps);
+    p->agents[from].up_free_ps = first_ps + vary(p, passes_ns);
+    uint64_t down_ps = later(first_ps, p->agents[to].down_free_ps);
+    p->agents[to].down_free_ps = down_ps + vary(p, passes_ns);
+    in->arrives_ps[in->sent++ % ON_THE_WAY] =
+        later(p->agents[from].up_free_ps, p->agents[to].down_free_ps) +
+        vary(p, costs->link_latency_ns);
+}
+
+/* When message number `number` of those to this end has arrived. */
+static uint64_t arrives_ps(const struct inbound *in, uint32_t number)
+{
+    bool known = number < in->sent && in->sent - number <= ON_THE_WAY;
+    return known ? in->arrives_ps[number % ON_THE_WAY] : 0;
+}
+
+void sim_picker_observe(struct sim_picker *p, const struct sim_access *access)
+{
+    const struct sim_costs *costs = p->costs;
+    switch (access->kind) {
+    case SIM_EMIT: {
+        const struct sim_handle *h = p->w->agents[access->cpu].handle;
+        leaves(p, &h->ends[access->conn], access->octets);
+        break;
+    }
+    case SIM_POST:
+        p->cpu_ns += costs->ring_ns + costs->post_ns * (double)access->value;
+        break;
+    case SIM_POLL:
+        p->cpu_ns += costs->poll_ns;
+        break;
+    case SIM_POLLED:
+        p->cpu_ns += costs->take_ns;
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- when steps are due ------------------------------------------------------------------ */
+
+static uint64_t cpu_due_ps(struct sim_picker *p, const struct sim_step *step)
+{
+    const struct sim_agent *agent = &p->w->agents[step->agent];
+    if (step->kind == SIM_STEP_DRAIN) {
+        bool rings = agent->ops->cost(agent, step) == SIM_COST_DOORBELL;
+        return p->now_ps + vary(p, rings ? p->costs->doorbell_ns : p->costs->access_ns);
+    }
+    if (step->kind == SIM_STEP_EXPIRE)
+        return p->now_ps + (uint64_t)((double)rnic_timers(agent->handle)[step->queue] * PS);
+    /* In worlds of kind ring an RNIC makes the accesses of an allocator. */
+    double ns = agent->kind == SIM_AGENT_RNIC ? p->costs->dma_read_ns : p->costs->access_ns;
+    return later(p->now_ps, p->agents[step->agent].free_ps) + vary(p, ns);
+}
+
+static uint64_t environment_due_ps(struct sim_picker *p)
+{
+    return p->now_ps + (uint64_t)(-log(1 - by_chance(p)) * FAULT_NS * PS);
+}
+
+static double pieces_ns(const struct sim_picker *p, double gbytes_s)
+{
+    return p->w->scenario->machine.tear / gbytes_s;
+}
+
+static uint64_t rnic_due_ps(struct sim_picker *p, const struct due *due)
+{
+    const struct sim_step *step = &due->step;
+    const struct sim_costs *c = p->costs;
+    struct agent_time *t = &p->agents[step->agent];
+    struct inbound *in = inbound_of(p, step->agent, step->queue);
+    uint64_t now_ps = p->now_ps;
+    switch (step->kind) {
+    case SIM_STEP_FETCH:
+        return now_ps;      /* it came with its doorbell */
+    case SIM_STEP_SNAPSHOT: /* what was before is done, and has enabled it */
+        return now_ps + vary(p, c->wait_ns + c->enable_ns + c->chain_fetch_ns);
+    case SIM_STEP_GATHER:
+    case SIM_STEP_READ:
+        return use(p, &t->read_free_ps, now_ps, pieces_ns(p, c->dma_read_gbytes_s), c->dma_read_ns);
+    case SIM_STEP_EMIT:
+    case SIM_STEP_REPLY:
+        return use(p, &t->send_free_ps, now_ps, c->send_message_ns, c->send_latency_ns);
+    case SIM_STEP_PLACE:
+        return use(p, &t->write_free_ps, later(now_ps, arrives_ps(in, due->number)),
+                   pieces_ns(p, c->dma_write_gbytes_s), c->receive_latency_ns + c->dma_write_ns);
+    case SIM_STEP_DELIVER:
+        return use(p, &t->receive_free_ps, later(now_ps, arrives_ps(in, due->number)),
+                   c->receive_message_ns, c->completion_ns);
+    case SIM_STEP_ATOMIC:
+        return use(p, &t->atomic_free_ps, now_ps, c->atomic_ns, c->atomic_latency_ns);
+    case SIM_STEP_COMPLETE:
+        return now_ps + vary(p, c->acknowledge_ns + c->completion_ns);
+    case SIM_STEP_CONNECT:
+        return now_ps + vary(p, c->connect_ns + c->link_latency_ns);
+    case SIM_STEP_GIVE_UP:
+        return now_ps + vary(p, GIVE_UP_NS);
+    default: /* NOTICE, FLUSH */
+        return now_ps + vary(p, c->link_latency_ns);
+    }
+}
+
+static uint64_t due_ps(struct sim_picker *p, const struct due *due)
+{
+    const struct sim_agent *agent = &p->w->agents[due->step.agent];
+    if (due->step.kind == SIM_STEP_FAULT || due->step.kind == SIM_STEP_CUT ||
+        due->step.kind == SIM_STEP_SILENCE)
+        return environment_due_ps(p);
+    return agent->rnic ? rnic_due_ps(p, due) : cpu_due_ps(p, &due->step);
+}
+
+/* ---- the list ---------------------------------------------------------------------------- */
+
+static bool is_poll(const struct sim_step *step)
+{
+    return step->kind == SIM_STEP_CHOOSE || step->kind == SIM_STEP_ACCESS;
+}
+
+/* Which message a step is about, counted since the connection began. */
+static uint32_t number_of(struct sim_picker *p, const struct sim_step *step)
+{
+    const struct inbound *in = inbound_of(p, step->agent, step->queue);
+    if (step->kind == SIM_STEP_PLACE || step->kind == SIM_STEP_DELIVER)
+        return in->delivered + step->piece;
+    if (step->kind == SIM_STEP_READ || step->kind == SIM_STEP_ATOMIC)
+        return in->answered + step->piece;
+    return 0;
+}
+
+static bool is_same(const struct due *a, const struct due *b)
+{
+    return a->step.kind == b->step.kind && a->step.agent == b->step.agent &&
+           a->step.queue == b->step.queue && a->number == b->number && a->step.arg == b->step.arg;
+}
+
+/* The same step in the list before, or NULL. Lists are much alike: it is looked for from `*at` on. */
+static struct due *find(struct sim_picker *p, uint32_t count, const struct due *due, uint32_t *at)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t n = *at + i < count ? *at + i : *at + i - count;
+        if (!p->before[n].met && is_same(&p->before[n], due)) {
+            *at = n + 1 < count ? n + 1 : 0;
+            p->before[n].met = true;
+            return &p->before[n];
+        }
+    }
+    return NULL;
+}
+
+static void make_list(struct sim_picker *p, const struct sim_step *steps, uint32_t count)
+{
+    struct due *list = p->before;
+    uint32_t before = p->count, at = 0;
+    p->before = p->due;
+    p->due = list;
+    p->count = count;
+    for (uint32_t i = 0; i < before; i++)
+        p->before[i].met = false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct due *due = &p->due[i];
+        *due = (struct due){.step = steps[i], .number = number_of(p, &steps[i])};
+        const struct due *old = find(p, before, due, &at);
+        bool sleeps = is_poll(&due->step) && p->agents[due->step.agent].sleeps;
+        if (old && old->sleeps == sleeps && !old->over) {
+            due->at_ps = old->at_ps;
+            due->sequence = old->sequence;
+        } else {
+            due->at_ps = sleeps ? NOT_DUE : due_ps(p, due);
+            due->sequence = p->sequence++;
+        }
+        due->sleeps = sleeps;
+    }
+}
+
+static bool is_before(const struct due *a, const struct due *b)
+{
+    return a->at_ps != b->at_ps ? a->at_ps < b->at_ps : a->sequence < b->sequence;
+}
+
+uint32_t sim_picker_next(struct sim_picker *p, const struct sim_step *steps, uint32_t count)
+{
+    uint32_t first = 0, sleeper = count;
+    bool others = false;
+    make_list(p, steps, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_before(&p->due[i], &p->due[first]))
+            first = i;
+        if (p->due[i].sleeps && sleeper == count)
+            sleeper = i;
+        others |= !p->due[i].sleeps && !sim_step_is_environment(&p->due[i].step);
+    }
+    /* Only the environment could do something, perhaps for ever: some time all has come to rest. */
+    if (!others && sleeper != count && by_chance(p) < 0.5)
+        first = sleeper;
+    if (p->due[first].at_ps != NOT_DUE && p->due[first].at_ps > p->now_ps)
+        p->now_ps = p->due[first].at_ps;
+    p->cpu_ns = 0;
+    return first;
+}
+
+void sim_picker_after(struct sim_picker *p, const struct sim_step *step)
+{
+    const struct sim_agent *agent = &p->w->agents[step->agent];
+    struct agent_time *t = &p->agents[step->agent];
+    struct inbound *in = inbound_of(p, step->agent, step->queue);
+    if (step->kind == SIM_STEP_DELIVER)
+        in->delivered++;
+    if (step->kind == SIM_STEP_REPLY)
+        in->answered++;
+    if (step->kind == SIM_STEP_FLUSH) /* what was on the way will not be delivered */
+        in->delivered = in->sent;
+    if (p->w->effect)
+        for (uint32_t i = 0; i < p->w->agents_count; i++)
+            p->agents[i].sleeps = false;
+    if (is_poll(step)) {
+        t->free_ps = p->now_ps + vary(p, p->cpu_ns);
+        t->found |= p->w->effect;
+        bool ends = agent->ops->at_rest(agent);
+        t->sleeps = ends && !t->found;
+        t->found &= !ends;
+    }
+    for (uint32_t i = 0; i < p->count; i++) /* a CPU's next access is another one */
+        if (p->due[i].step.agent == step->agent &&
+            (is_poll(step) ? is_poll(&p->due[i].step)
+                           : memcmp(&p->due[i].step, step, sizeof *step) == 0))
+            p->due[i].over = true;
+}

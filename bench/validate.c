@@ -26,14 +26,10 @@ static const struct {
     const char *name;
     uint32_t op;
     bool rate;
-} figures[] = {{"write_us", RDMA_WRITE, false},
-               {"send_us", RDMA_SEND, false},
-               {"read_us", RDMA_READ, false},
-               {"fetch_add_us", RDMA_FETCH_ADD, false},
-               {"write_mops", RDMA_WRITE, true},
-               {"read_mops", RDMA_READ, true},
-               {"send_mops", RDMA_SEND, true},
-               {"fetch_add_mops", RDMA_FETCH_ADD, true}};
+} figures[] = {{"write_us", RDMA_WRITE, false},  {"send_us", RDMA_SEND, false},
+               {"read_us", RDMA_READ, false},    {"fetch_add_us", RDMA_FETCH_ADD, false},
+               {"write_mops", RDMA_WRITE, true}, {"read_mops", RDMA_READ, true},
+               {"send_mops", RDMA_SEND, true},   {"fetch_add_mops", RDMA_FETCH_ADD, true}};
 
 static struct sim_cost_model *read_model(const char *folder, const char *name)
 {
@@ -92,8 +88,8 @@ static int row(const char *folder, char *const *field, bool csv)
     double published = strtod(field[7], NULL), found = simulate(&model->costs, figure, field);
     double error = (found / published - 1) * 100;
     if (csv)
-        printf("%s,%s,%s,%s,%s,%s,%.3f,%.2f,%s\n", field[0], field[1], field[2], field[3],
-               field[4], field[7], found, error, field[8]);
+        printf("%s,%s,%s,%s,%s,%s,%.3f,%.2f,%s\n", field[0], field[1], field[2], field[3], field[4],
+               field[7], found, error, field[8]);
     else
         printf("| %s | %s | %s | %s | %s | %.2f | %+.1f %% | %s |\n", field[0], field[1], field[2],
                field[3], field[7], found, error, field[8]);

@@ -66,6 +66,9 @@ int sim_topology_make(struct sim_topology *topology, const struct sim_topology_s
 
 void sim_topology_free(struct sim_topology *topology)
 {
-    free((void *)(uintptr_t)topology->context);
+    if (topology->release)
+        topology->release(topology);
+    else
+        free((void *)(uintptr_t)topology->context);
     *topology = (struct sim_topology){0};
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Networks made from a few numbers. Each port has a link to its switch and one back.
+ * Networks made from a few numbers, or read from a platform file of SimGrid.
+ *
+ * Made ones: each port has a link to its switch and one back.
  *
  *     star      one switch: a route is the sender's link and the receiver's
  *     fat tree  `leaf_ports` ports a leaf switch, and a link up and one down between each leaf and
@@ -23,6 +25,17 @@ struct sim_topology_shape {
 
 /* 0 or -ENOMEM. */
 int sim_topology_make(struct sim_topology *topology, const struct sim_topology_shape *shape);
+/*
+ * That of a platform file of SimGrid, as SimGrid reads it, for any wire: port i is the host
+ * host_names[i]. Links keep their names (31 octets of them), rates and latencies (to whole
+ * nanoseconds); those of policy FATPIPE are fat_pipe, WIFI is refused, and what changes in time
+ * (profiles) stays as it is at first. Of CPUs and disks nothing is used.
+ *
+ * Needs SimGrid, as sim_wire_simgrid() does, and comes before that; one file a process. 0, or
+ * -errno with a line in `why`, which names the file.
+ */
+int sim_topology_read(const char *platform_xml, const char *const *host_names, uint32_t ports,
+                      struct sim_topology *topology, char *why, size_t size);
 void sim_topology_free(struct sim_topology *topology);
 
 #endif

@@ -8,6 +8,10 @@ static void find_route(struct sim_wire *wire, struct sim_wire_flow *flow)
 {
     struct sim_topology *topology = wire->topology;
     flow->link_count = topology->route(topology, flow->from, flow->to, flow->links);
+    if (flow->link_count == 0) {
+        wire->failed = -ENETUNREACH;
+        wire->clock->stopped = true;
+    }
     flow->latency_ns = 0;
     for (uint32_t i = 0; i < flow->link_count; i++)
         flow->latency_ns += topology->links[flow->links[i]].latency_ns;
@@ -61,6 +65,8 @@ void sim_wire_send(struct sim_wire *wire, struct sim_wire_flow *flow,
 {
     if (flow->link_count == 0)
         find_route(wire, flow);
+    if (flow->link_count == 0)
+        return; /* the run has stopped */
     message->next = NULL;
     if (flow->last)
         flow->last->next = message;

@@ -11,7 +11,8 @@
  *
  *     fifo      one after the other, in the order in which they were sent. Our own: for millions of
  *               messages.
- *     simgrid   they share it: SimGrid's max-min fairness (model CM02).
+ *     simgrid   they share it: SimGrid's max-min fairness (model CM02). SimGrid is loaded when it
+ *               is asked for (wire_simgrid.c): nothing else needs it.
  *
  * A flow is what one queue pair sends to another. Of a flow one message is on the way at a time,
  * the others queue behind it: with many more SimGrid's solver takes too long. The next one begins
@@ -19,6 +20,7 @@
  *
  * Equal runs on both wires have equal event times as long as no two flows share a link: times are
  * rounded up to whole nanoseconds, and events are ordered by sequences taken when they were sent.
+ * That holds for rates of whole Gbit/s up to 2,000 and up to 100 s: wire_simgrid.cc says why.
  */
 #ifndef KBTP_SIM_TIMED_WIRE_H
 #define KBTP_SIM_TIMED_WIRE_H
@@ -32,6 +34,7 @@ struct sim_link {
     double octets_per_ns; /* above 0 */
     uint32_t latency_ns;
     uint64_t octets; /* that it has carried, or begun to */
+    bool fat_pipe;   /* each message has the whole rate, however many there are */
 };
 
 /*
@@ -41,10 +44,14 @@ struct sim_link {
 struct sim_topology {
     uint32_t ports, links_count;
     struct sim_link *links;
-    /* Writes the links from port to port; returns how many, 1 to SIM_WIRE_MAX_ROUTE. */
+    /*
+     * Writes the links from port to port; returns how many, 1 to SIM_WIRE_MAX_ROUTE. 0: there is no
+     * such way, and the run is void.
+     */
     uint32_t (*route)(const struct sim_topology *topology, uint32_t from, uint32_t to,
                       uint32_t links[SIM_WIRE_MAX_ROUTE]);
-    const void *context; /* of `route` */
+    const void *context;                            /* of `route` */
+    void (*release)(struct sim_topology *topology); /* instead of free(context); NULL: that */
 };
 
 struct sim_wire_message {
@@ -87,14 +94,15 @@ struct sim_wire {
      */
     void (*arrives)(struct sim_wire_flow *flow, struct sim_wire_message *message, uint64_t at_ns);
     uint64_t messages; /* begun */
-    int failed;        /* what `begin` returned: the run is void, and the clock stopped */
+    int failed; /* what `begin` returned, or that there is no way: the run is void, and stopped */
 };
 
 /* NULL: no memory. */
 struct sim_wire *sim_wire_fifo(struct sim_clock *clock, struct sim_topology *topology);
 /*
- * One engine a process: SimGrid cannot be opened twice, not even one after the other. NULL with a
- * line in `why`: it could not be.
+ * One engine a process: SimGrid cannot be opened twice, not even one after the other. A run that
+ * was stopped, or that end_ns ended, with messages on their way cannot go on: sim_wire_run() is
+ * -ECANCELED then. NULL with a line in `why`: it could not be opened, and what to do.
  */
 struct sim_wire *sim_wire_simgrid(struct sim_clock *clock, struct sim_topology *topology, char *why,
                                   size_t size);
@@ -103,7 +111,7 @@ void sim_wire_close(struct sim_wire *wire);
 /* Sends a message, behind those of the flow that are not yet through. */
 void sim_wire_send(struct sim_wire *wire, struct sim_wire_flow *flow,
                    struct sim_wire_message *message);
-/* The latency of a flow's route, without any message. */
+/* The latency of a flow's route, without any message; 0 when there is no route. */
 uint32_t sim_wire_latency_ns(struct sim_wire *wire, struct sim_wire_flow *flow);
 /* Lets everything happen. 0, or -errno when the run is void. */
 int sim_wire_run(struct sim_wire *wire);

@@ -27,9 +27,11 @@ static uint64_t through_ps(struct fifo *fifo, const struct sim_wire_flow *flow)
         double passes_ps = ceil(octets * PS / topology->links[link].octets_per_ns - 1e-6);
         if (fifo->free_ps[link] > begin_ps)
             begin_ps = fifo->free_ps[link];
-        fifo->free_ps[link] = begin_ps + (uint64_t)passes_ps;
-        if (fifo->free_ps[link] > through_ps)
-            through_ps = fifo->free_ps[link];
+        uint64_t passed_ps = begin_ps + (uint64_t)passes_ps;
+        if (!topology->links[link].fat_pipe)
+            fifo->free_ps[link] = passed_ps;
+        if (passed_ps > through_ps)
+            through_ps = passed_ps;
     }
     return through_ps;
 }

@@ -22,6 +22,7 @@ struct cli_command {
     const char *does;  /* a line for `kbtp help` */
     const char *usage; /* the whole text of `kbtp help NAME` */
     int (*run)(int argc, char **argv);
+    const char *letters; /* "j": -j is short for the first option that begins so; or NULL */
 };
 
 extern const struct cli_command cli_explore, cli_replay, cli_run, cli_decode, cli_policy;

@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "sim/read_file.h"
+#include "sim/scenario_set.h"
 #include "version.h"
 
 #define FILE_LIMIT ((size_t)1 << 20)
@@ -31,6 +32,8 @@ static const char usage[] =
     "                       and instances\n"
     "  --nic FILE           another cost model than the scenario's\n"
     "  --seed N             another seed than the scenario's\n"
+    "  --set PATH=VALUE     another value in the scenario, such as instances[0].count=4; may be\n"
+    "                       given several times\n"
     "  --csv FOLDER         write latency.csv and utilisation.csv there\n"
     "  --json               print one JSON object\n"
     "\n"
@@ -55,10 +58,22 @@ SET(seed, o->has_seed = true; return cli_number(option, value, 0, UINT64_MAX, &o
 SET(csv, o->csv = value; return true)
 SET(json, return o->json = true)
 
+static bool set_set(const char *option, const char *value, void *into)
+{
+    struct run_options *o = into;
+    if (o->settings_count == RUN_SETTINGS)
+        return cli_complain("--%s is there more than %u times", option, RUN_SETTINGS), false;
+    if (!strchr(value, '='))
+        return cli_complain("--%s: '%.60s' is not PATH=VALUE", option, value), false;
+    o->settings[o->settings_count++] = value;
+    return true;
+}
+
 static const struct cli_option options[] = {
-    {"wire", true, set_wire}, {"platform", true, set_platform}, {"nic", true, set_nic},
-    {"seed", true, set_seed}, {"csv", true, set_csv},           {"json", false, set_json},
-    {NULL, false, NULL}};
+    {"wire", true, set_wire}, {"platform", true, set_platform},
+    {"nic", true, set_nic},   {"seed", true, set_seed},
+    {"csv", true, set_csv},   {"json", false, set_json},
+    {"set", true, set_set},   {NULL, false, NULL}};
 
 /* ---- files ------------------------------------------------------------------------------- */
 
@@ -105,13 +120,34 @@ static void find_nic(const char *scenario, const char *name, char *out, size_t s
         snprintf(out, size, "%s.yaml", name);
 }
 
-static struct sim_timed *read_timed(const char *path)
+/* "--set PATH=VALUE", and the path on its own. */
+struct set_words {
+    char called[512], path[128];
+};
+
+static void take_settings(const struct run_options *o, struct set_words *words,
+                          struct sim_setting *settings)
+{
+    for (unsigned i = 0; i < o->settings_count; i++) {
+        const char *word = o->settings[i], *sign = strchr(word, '=');
+        snprintf(words[i].called, sizeof words[i].called, "--set %s", word);
+        snprintf(words[i].path, sizeof words[i].path, "%.*s", (int)(sign - word), word);
+        settings[i] = (struct sim_setting){
+            .called = words[i].called, .path = words[i].path, .value = sign + 1};
+    }
+}
+
+static struct sim_timed *read_timed(const char *path, const struct run_options *o)
 {
     char error[ERROR_OCTETS], *text;
     size_t length;
     struct sim_timed *timed = NULL;
+    struct set_words words[RUN_SETTINGS];
+    struct sim_setting settings[RUN_SETTINGS];
+    take_settings(o, words, settings);
     if (sim_read_file(path, FILE_LIMIT, &text, &length, error, sizeof error) == 0) {
-        timed = sim_timed_parse(path, text, length, error, sizeof error);
+        timed = sim_timed_parse_set(path, text, length, settings, o->settings_count, error,
+                                    sizeof error);
         free(text);
     }
     if (!timed)
@@ -236,7 +272,7 @@ static int run(int argc, char **argv)
         cli_complain("which scenario? `kbtp help run` says how");
         return CLI_BAD_INPUT;
     }
-    struct sim_timed *timed = read_timed(path);
+    struct sim_timed *timed = read_timed(path, &o);
     if (!timed)
         return CLI_BAD_INPUT;
     if (o.nic)

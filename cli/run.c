@@ -61,8 +61,8 @@ SET(json, return o->json = true)
 static bool set_set(const char *option, const char *value, void *into)
 {
     struct run_options *o = into;
-    if (o->settings_count == RUN_SETTINGS)
-        return cli_complain("--%s is there more than %u times", option, RUN_SETTINGS), false;
+    if (o->settings_count == CLI_SETTINGS)
+        return cli_complain("--%s is there more than %u times", option, CLI_SETTINGS), false;
     if (!strchr(value, '='))
         return cli_complain("--%s: '%.60s' is not PATH=VALUE", option, value), false;
     o->settings[o->settings_count++] = value;
@@ -142,8 +142,8 @@ static struct sim_timed *read_timed(const char *path, const struct run_options *
     char error[ERROR_OCTETS], *text;
     size_t length;
     struct sim_timed *timed = NULL;
-    struct set_words words[RUN_SETTINGS];
-    struct sim_setting settings[RUN_SETTINGS];
+    struct set_words words[CLI_SETTINGS];
+    struct sim_setting settings[CLI_SETTINGS];
     take_settings(o, words, settings);
     if (sim_read_file(path, FILE_LIMIT, &text, &length, error, sizeof error) == 0) {
         timed = sim_timed_parse_set(path, text, length, settings, o->settings_count, error,

@@ -3,16 +3,15 @@
 #ifndef KBTP_CLI_RUN_H
 #define KBTP_CLI_RUN_H
 
+#include "cli/cli.h"
 #include "sim/timed/run.h"
-
-#define RUN_SETTINGS 32u
 
 struct run_options {
     int wire; /* enum sim_wire_kind */
     uint64_t seed;
     const char *platform, *nic, *csv, *perfetto;
     bool has_seed, json;
-    const char *settings[RUN_SETTINGS]; /* PATH=VALUE */
+    const char *settings[CLI_SETTINGS]; /* PATH=VALUE */
     unsigned settings_count;
 };
 

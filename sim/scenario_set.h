@@ -32,7 +32,7 @@ struct sim_setting {
 struct sim_settings {
     struct sim_setting *all;
     unsigned count;
-    unsigned done; /* of them stand in the text */
+    unsigned done;      /* of them stand in the text */
     const char *octets; /* the text before */
     size_t length;
 };

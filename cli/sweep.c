@@ -74,8 +74,8 @@ static const struct cli_option options[] = {
 
 /* ---- the command ------------------------------------------------------------------------- */
 
-/* Hours later is too late. */
-static bool can_write(const struct sweep *sweep, const char *path)
+/* Hours later is too late. Returns an exit status. */
+static int check_out(const struct sweep *sweep, const char *path)
 {
     char folder[4096];
     const char *slash = strrchr(path, '/');
@@ -83,12 +83,12 @@ static bool can_write(const struct sweep *sweep, const char *path)
              slash ? path : "./");
     if (cli_same_file(path, sweep->file) || cli_same_file(path, sweep->scenario)) {
         cli_complain("--out: %.200s is what the sweep is read from", path);
-        return false;
+        return CLI_BAD_INPUT;
     }
     if (access(path, F_OK) == 0 ? access(path, W_OK) == 0 : access(folder, W_OK) == 0)
-        return true;
+        return CLI_DONE;
     cli_complain("%.200s: cannot be written: %s", path, strerror(errno));
-    return false;
+    return CLI_ENVIRONMENT;
 }
 
 /* A column that the file asks for and no run has. */
@@ -130,6 +130,14 @@ static int run_and_write(const struct sweep *sweep, const struct sweep_options *
     return status;
 }
 
+static void print_commands(const struct sweep *sweep)
+{
+    for (uint32_t run = 0; run < sweep->runs; run++) {
+        sweep_print_command(stdout, sweep, run);
+        putchar('\n');
+    }
+}
+
 static int run(int argc, char **argv)
 {
     struct sweep_options o = {.format = CSV};
@@ -146,15 +154,12 @@ static int run(int argc, char **argv)
     if (!sweep_read(path, &sweep)) {
         status = CLI_BAD_INPUT;
     } else if (o.print) {
-        for (uint32_t i = 0; i < sweep.runs; i++) {
-            sweep_print_command(stdout, &sweep, i);
-            putchar('\n');
-        }
+        print_commands(&sweep);
         status = CLI_DONE;
-    } else if (o.out && !can_write(&sweep, o.out)) {
-        status = CLI_ENVIRONMENT;
     } else {
-        status = run_and_write(&sweep, &o);
+        status = o.out ? check_out(&sweep, o.out) : CLI_DONE;
+        if (status == CLI_DONE)
+            status = run_and_write(&sweep, &o);
     }
     sweep_free(&sweep);
     return status;

@@ -107,22 +107,28 @@ static bool complain_of_columns(const struct sweep_table *t)
     return false;
 }
 
-static int run_and_write(const struct sweep *sweep, const struct sweep_options *o)
+/* main() looks whether standard output took it. */
+static bool write_table(struct sweep_table *table, const struct sweep_options *o)
 {
     int (*write)(void *, void *) = o->format == CSV ? sweep_write_csv : sweep_write_jsonl;
+    if (o->out)
+        return cli_write_file(o->out, write, table);
+    if (write(table, stdout) != -ENOMEM)
+        return true;
+    cli_complain("no memory");
+    return false;
+}
+
+static int run_and_write(const struct sweep *sweep, const struct sweep_options *o)
+{
     struct sweep_table table;
     int status = CLI_ENVIRONMENT;
     if (!sweep_table_open(&table, sweep)) {
         cli_complain("no memory");
     } else {
         status = sweep_run_all(&table, &o->places);
-        int failed = 0;
-        if (o->out && !cli_write_file(o->out, write, &table))
+        if (!write_table(&table, o))
             status = CLI_ENVIRONMENT;
-        else if (!o->out && (failed = write(&table, stdout)) == -ENOMEM) {
-            cli_complain("no memory");
-            status = CLI_ENVIRONMENT;
-        }
         if (complain_of_columns(&table) && status < CLI_BAD_INPUT)
             status = CLI_BAD_INPUT;
     }

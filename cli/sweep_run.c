@@ -38,7 +38,7 @@ static void interrupt(int number)
     (void)number;
     interrupted = 1;
     if (child > 0)
-        kill(child, SIGTERM);
+        kill(child, SIGINT);
 }
 
 static void take_signals(void)
@@ -106,8 +106,11 @@ static int spawn(const struct sweep_places *places, FILE *lines, int out)
         posix_spawn_file_actions_destroy(&actions);
     }
     free(here);
-    if (!failed)
+    if (!failed) {
         child = pid;
+        if (interrupted) /* meanwhile */
+            kill(pid, SIGINT);
+    }
     return -failed;
 }
 
@@ -154,11 +157,11 @@ static void forget(struct running *r)
 }
 
 /* A run has ended. Those that an interruption ended have no row. */
-static void end_run(struct running *r, uint32_t run, int status)
+static void end_run(struct running *r, unsigned long run, int status)
 {
     if (run >= r->table->sweep->runs || r->table->rows[run].status >= 0)
         return;
-    if (status == CLI_DONE && !(r->json && sweep_table_take(r->table, run, r->json)))
+    if (status == CLI_DONE && !(r->json && sweep_table_take(r->table, (uint32_t)run, r->json)))
         status = CLI_ENVIRONMENT;
     if (!interrupted || status == CLI_DONE) {
         r->table->rows[run].status = status;
@@ -169,7 +172,7 @@ static void end_run(struct running *r, uint32_t run, int status)
             r->worst = severity;
         hide_progress(r);
         if (status != CLI_DONE)
-            tell_failure(r, run, status);
+            tell_failure(r, (uint32_t)run, status);
         if (r->said)
             fputs(r->said, stderr);
         show_progress(r);
@@ -179,11 +182,12 @@ static void end_run(struct running *r, uint32_t run, int status)
 
 static void take_line(struct running *r, char *line)
 {
-    unsigned run;
-    int status, end = 0;
-    if (sscanf(line, MARK " %u %d%n", &run, &status, &end) == 2 && strcmp(line + end, "\n") == 0)
-        end_run(r, run, status);
-    else if (line[0] == '{') {
+    char *end = line;
+    if (strncmp(line, MARK, strlen(MARK)) == 0) {
+        unsigned long run = strtoul(line + strlen(MARK), &end, 10);
+        long status = strtol(end, &end, 10);
+        end_run(r, run, (int)status);
+    } else if (line[0] == '{') {
         free(r->json);
         r->json = strdup(line);
     } else if (strcmp(line, "\n") != 0)

@@ -66,9 +66,9 @@ refuses 2 'has a line break' run small.yaml --set $'title=a\nb'
 refuses 2 'is not UTF-8' run small.yaml --set $'title=\xff'
 refuses 2 'is not PATH=VALUE' run small.yaml --set title
 refuses 2 'needs a value' run small.yaml --set
-many=()
-for i in {1..33}; do many+=(--set "seed=$i"); done
-refuses 2 'more than 32 times' run small.yaml "${many[@]}"
+settings=()
+for i in {1..33}; do settings+=(--set "seed=$i"); done
+refuses 2 'more than 32 times' run small.yaml "${settings[@]}"
 # The rest of the file stands where it stood.
 sed 's/handles: 4/handles: 0/' small.yaml >wrong.yaml
 refuses 2 'wrong.yaml:8:5: instances[0].handles' run wrong.yaml --set instances[0].count=2 \
@@ -118,6 +118,7 @@ bad_sweep '5s/\[1, 2\]/1/' 5:3 "set.'instances[0].count': is not a list"
 bad_sweep '5s/\[1, 2\]/[1, [2]]/' 5:27 "set.'instances[0].count'[1]: is not a single value"
 bad_sweep '5s/\[1, 2\]/[1, "a\\tb"]/' 5:27 "set.'instances[0].count'[1]: has a line break or control"
 bad_sweep '6s/pools.*:/instances[0].count:/' 6:3 "set.'instances[0].count': is here for the second"
+# shellcheck disable=SC2016 # the last line
 bad_sweep '4,$d; 3s/$/\nset: [1]/' 4:1 'set: is not a mapping'
 bad_sweep '6s/$/\n  seed: [1]/' 7:3 "set.seed: there are 'seeds'"
 bad_sweep '6s/$/\ncolumns: [digest, wall_s]/' 7:19 "columns[1]: 'wall_s' depends"

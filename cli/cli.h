@@ -17,14 +17,17 @@ enum cli_status {
     CLI_ENVIRONMENT = 4, /* the machine said no */
 };
 
+#define CLI_SETTINGS 32u /* --set PATH=VALUE, in one command */
+
 struct cli_command {
     const char *name;
     const char *does;  /* a line for `kbtp help` */
     const char *usage; /* the whole text of `kbtp help NAME` */
     int (*run)(int argc, char **argv);
+    const char *letters; /* "j": -j is short for the first option that begins so; or NULL */
 };
 
-extern const struct cli_command cli_explore, cli_replay, cli_run, cli_decode, cli_policy;
+extern const struct cli_command cli_explore, cli_replay, cli_run, cli_sweep, cli_decode, cli_policy;
 /* Over devices of this machine. */
 extern const struct cli_command cli_devices, cli_target, cli_load, cli_store, cli_alloc_store,
     cli_free, cli_run_real, cli_bench;

@@ -7,9 +7,9 @@
 #include "version.h"
 
 static const struct cli_command *const commands[] = {
-    &cli_explore, &cli_replay,   &cli_run,  &cli_decode, &cli_policy,
-    &cli_devices, &cli_target,   &cli_load, &cli_store,  &cli_alloc_store,
-    &cli_free,    &cli_run_real, &cli_bench};
+    &cli_explore,     &cli_replay,  &cli_run,      &cli_sweep, &cli_decode,
+    &cli_policy,      &cli_devices, &cli_target,   &cli_load,  &cli_store,
+    &cli_alloc_store, &cli_free,    &cli_run_real, &cli_bench};
 
 static void print_help(FILE *out)
 {

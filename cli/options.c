@@ -56,6 +56,26 @@ static void complain_of_option(int found, const char *word)
         cli_complain("there is no option %.60s, or it can mean several", word);
 }
 
+/* The option that a letter is short for; or the end of the options. */
+static unsigned option_of(const struct cli_option *options, int letter)
+{
+    unsigned i = 0;
+    while (options[i].name && options[i].name[0] != letter)
+        i++;
+    return i;
+}
+
+/* Adds a command's letters to what getopt_long is to know. */
+static void add_letters(const struct cli_command *command, const struct cli_option *options,
+                        char *known, size_t size)
+{
+    for (const char *letter = command->letters; letter && *letter; letter++) {
+        size_t used = strlen(known);
+        bool takes_value = options[option_of(options, *letter)].takes_value;
+        snprintf(known + used, size - used, "%c%s", *letter, takes_value ? ":" : "");
+    }
+}
+
 int cli_parse(const struct cli_command *command, int argc, char **argv,
               const struct cli_option *options, void *into, const char **operands,
               unsigned operands_max, unsigned *operands_count)
@@ -64,16 +84,20 @@ int cli_parse(const struct cli_command *command, int argc, char **argv,
     for (unsigned i = 0; i < MAX_OPTIONS && options[i].name; i++)
         known[i + 1] =
             (struct option){options[i].name, options[i].takes_value, NULL, FIRST_OPTION + (int)i};
+    char letters[16] = ":h";
+    add_letters(command, options, letters, sizeof letters);
     complaining = command->name;
     opterr = 0;
     optind = 0;
-    for (int found; (found = getopt_long(argc, argv, ":h", known, NULL)) != -1;) {
+    for (int found; (found = getopt_long(argc, argv, letters, known, NULL)) != -1;) {
         if (found == 'h') {
             fputs(command->usage, stdout);
             return CLI_DONE;
         }
-        if (found >= FIRST_OPTION) {
-            const struct cli_option *option = &options[found - FIRST_OPTION];
+        if (found != '?' && found != ':') {
+            const struct cli_option *option =
+                &options[found >= FIRST_OPTION ? (unsigned)(found - FIRST_OPTION)
+                                               : option_of(options, found)];
             if (!option->set(option->name, optarg, into))
                 return CLI_BAD_INPUT;
             continue;

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/nic.h"
 #include "sim/read_file.h"
+#include "sim/scenario_set.h"
 #include "version.h"
 
 #define FILE_LIMIT ((size_t)1 << 20)
@@ -33,6 +34,8 @@ static const char usage[] =
     "                       and instances\n"
     "  --nic FILE           another cost model than the scenario's\n"
     "  --seed N             another seed than the scenario's\n"
+    "  --set PATH=VALUE     another value in the scenario, such as instances[0].count=4; may be\n"
+    "                       given several times\n"
     "  --csv FOLDER         write latency.csv and utilisation.csv there\n"
     "  --check              a scenario of kind ring or protocol, step by step in time: every "
     "property\n"
@@ -63,10 +66,41 @@ SET(check, return o->check = true)
 SET(runs, o->runs = value; return true)
 SET(json, return o->json = true)
 
+static bool set_set(const char *option, const char *value, void *into)
+{
+    struct run_options *o = into;
+    if (o->settings_count == CLI_SETTINGS)
+        return cli_complain("--%s is there more than %u times", option, CLI_SETTINGS), false;
+    if (!strchr(value, '='))
+        return cli_complain("--%s: '%.60s' is not PATH=VALUE", option, value), false;
+    o->settings[o->settings_count++] = value;
+    return true;
+}
+
 static const struct cli_option options[] = {
     {"wire", true, set_wire}, {"platform", true, set_platform}, {"nic", true, set_nic},
     {"seed", true, set_seed}, {"csv", true, set_csv},           {"check", false, set_check},
-    {"runs", true, set_runs}, {"json", false, set_json},        {NULL, false, NULL}};
+    {"runs", true, set_runs}, {"set", true, set_set},           {"json", false, set_json},
+    {NULL, false, NULL}};
+
+/* ---- settings ---------------------------------------------------------------------------- */
+
+/* "--set PATH=VALUE", and the path on its own. */
+struct set_words {
+    char called[512], path[128];
+};
+
+static void take_settings(const struct run_options *o, struct set_words *words,
+                          struct sim_setting *settings)
+{
+    for (unsigned i = 0; i < o->settings_count; i++) {
+        const char *word = o->settings[i], *sign = strchr(word, '=');
+        snprintf(words[i].called, sizeof words[i].called, "--set %s", word);
+        snprintf(words[i].path, sizeof words[i].path, "%.*s", (int)(sign - word), word);
+        settings[i] = (struct sim_setting){
+            .called = words[i].called, .path = words[i].path, .value = sign + 1};
+    }
+}
 
 /* ---- the run ----------------------------------------------------------------------------- */
 
@@ -194,9 +228,17 @@ static int run_text(const char *path, const struct run_options *o, const char *t
                      path);
         return CLI_BAD_INPUT;
     }
+    if (o->check && o->settings_count) {
+        cli_complain("--set is for scenarios of kind timed");
+        return CLI_BAD_INPUT;
+    }
     if (o->check)
         return run_steps(path, o);
-    struct sim_timed *timed = sim_timed_parse(path, text, length, error, sizeof error);
+    struct set_words words[CLI_SETTINGS];
+    struct sim_setting settings[CLI_SETTINGS];
+    take_settings(o, words, settings);
+    struct sim_timed *timed =
+        sim_timed_parse_set(path, text, length, settings, o->settings_count, error, sizeof error);
     if (!timed) {
         cli_complain("%s", error);
         return CLI_BAD_INPUT;

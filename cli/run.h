@@ -3,12 +3,15 @@
 #ifndef KBTP_CLI_RUN_H
 #define KBTP_CLI_RUN_H
 
+#include "cli/cli.h"
 #include "sim/timed/run.h"
 
 struct run_options {
     int wire; /* enum sim_wire_kind */
     uint64_t seed;
     const char *platform, *nic, *csv, *runs;
+    const char *settings[CLI_SETTINGS]; /* PATH=VALUE */
+    unsigned settings_count;
     bool has_seed, check, json;
 };
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/scenario_set.h"
+
 const struct sim_place sim_top_of_text = {1, 1};
 
 /* ---- paths ------------------------------------------------------------------------------- */
@@ -30,11 +32,28 @@ static void complain(const struct sim_text *text, struct sim_place place, const 
                      const char *format, va_list args)
 {
     char where[256];
-    snprintf(where, sizeof where, ":%zu:%zu: %s: ", place.line, place.column,
-             path[0] != '\0' ? path
-             : text->form    ? text->form->what
-                             : "scenario");
-    sim_error_line(text->error, text->error_size, text->name, where, format, args);
+    struct sim_setting *setting =
+        text->settings != NULL ? sim_settings_blame(text, path, &place) : NULL;
+    bool itself = setting != NULL && strcmp(path, setting->path) == 0;
+    if (setting != NULL) {
+        setting->blamed = true;
+        snprintf(where, sizeof where, ": %s%s", itself ? "" : path, itself || !path[0] ? "" : ": ");
+    } else
+        snprintf(where, sizeof where, ":%zu:%zu: %s: ", place.line, place.column,
+                 path[0] != '\0' ? path
+                 : text->form    ? text->form->what
+                                 : "scenario");
+    sim_error_line(text->error, text->error_size, setting != NULL ? setting->called : text->name,
+                   where, format, args);
+}
+
+bool sim_complain_by(const struct sim_text *text, const char *who, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    sim_error_line(text->error, text->error_size, who, ": ", format, args);
+    va_end(args);
+    return false;
 }
 
 bool sim_complain_at(const struct sim_text *text, struct sim_place place, const char *path,
@@ -78,16 +97,21 @@ static struct sim_place place_of_mark(yaml_mark_t mark)
     return (struct sim_place){.line = mark.line + 1, .column = mark.column + 1};
 }
 
-static struct sim_place place_of_octet(const struct sim_text *text, size_t offset)
+struct sim_place sim_place_of_octet(const char *octets, size_t length, size_t offset)
 {
     struct sim_place place = sim_top_of_text;
-    for (size_t i = 0; i < offset && i < text->length; i++) {
-        if (text->octets[i] == '\n')
+    for (size_t i = 0; i < offset && i < length; i++) {
+        if (octets[i] == '\n')
             place = (struct sim_place){.line = place.line + 1, .column = 1};
-        else if (((unsigned char)text->octets[i] & 0xc0) != 0x80)
+        else if (((unsigned char)octets[i] & 0xc0) != 0x80)
             place.column++;
     }
     return place;
+}
+
+static struct sim_place place_of_octet(const struct sim_text *text, size_t offset)
+{
+    return sim_place_of_octet(text->octets, text->length, offset);
 }
 
 /* A scenario needs no YAML directive, and libyaml's time grows with the square of their number. */

@@ -38,6 +38,7 @@ struct sim_mark {
 };
 
 struct sim_kind;
+struct sim_settings;
 struct cyaml_schema_value;
 
 /* What a file is that is no scenario. */
@@ -58,6 +59,7 @@ struct sim_text {
     const struct sim_kind *kind; /* what the key `kind` says; NULL before it came */
     struct sim_mark *marks;      /* as many as the schemas allow; free() releases them */
     unsigned marks_count, marks_room;
+    struct sim_settings *settings; /* what was changed in it (sim/scenario_set.h), or NULL */
 };
 
 /*
@@ -85,6 +87,10 @@ bool sim_complain_at(const struct sim_text *text, struct sim_place place, const 
 bool sim_complain(const struct sim_text *text, const char *path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* "WHO: what is wrong, what to do": about what is not in the text. */
+bool sim_complain_by(const struct sim_text *text, const char *who, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* These complain when they return false. A walk that was opened has to be closed. */
 bool sim_walk_open(struct sim_walk *walk, struct sim_text *text);
 bool sim_walk_next(struct sim_walk *walk);
@@ -99,6 +105,7 @@ void sim_walk_close(struct sim_walk *walk);
 void *sim_form_load(struct sim_text *text);
 void sim_form_unload(const struct sim_text *text, void *raw);
 
+struct sim_place sim_place_of_octet(const char *octets, size_t length, size_t offset);
 /* Where the present event starts. */
 struct sim_place sim_walk_place(const struct sim_walk *walk);
 /* The mark with this path, of those from number `first` on; or NULL. */

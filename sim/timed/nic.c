@@ -367,11 +367,10 @@ void sim_nics_close(struct sim_nics *nics)
     nic_phantoms_free(nics);
     nic_handshakes_free(nics);
     nic_flows_free(nics);
-    for (uint32_t i = 0; i < NIC_CLASSES; i++)
-        for (struct nic_message *m = nics->free_messages[i], *next; m; m = next) {
-            next = m->next_free;
-            free(m);
-        }
+    for (struct nic_message *m = nics->messages, *next; m; m = next) {
+        next = m->next;
+        free(m);
+    }
     free(nics);
 }
 

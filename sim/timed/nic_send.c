@@ -38,6 +38,8 @@ struct nic_message *nic_message_new(struct sim_nics *nics, uint32_t length, uint
             nics->clock->no_memory = nics->clock->stopped = true;
             return NULL;
         }
+        m->next = nics->messages;
+        nics->messages = m;
         m->octets = (char *)(m + 1);
         m->room = room;
     }

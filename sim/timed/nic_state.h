@@ -152,6 +152,7 @@ struct nic_message {
     char *octets;
     uint32_t room; /* octets */
     struct nic_message *next_free;
+    struct nic_message *next; /* of all */
 };
 
 struct nic_flow {
@@ -172,7 +173,7 @@ struct sim_nics {
     struct nic_handshake *handshakes, *free_handshakes;
     struct nic_flow *flows, *free_flows;
     struct nic_phantom *phantoms; /* a list */
-    struct nic_message *free_messages[NIC_CLASSES];
+    struct nic_message *messages, *free_messages[NIC_CLASSES];
     uint64_t random, digest;
     uint64_t under_way, most_under_way;
     uint64_t timers_armed; /* and those that were replaced: events of the clock */

@@ -12,6 +12,8 @@
 
 #include "sim/mix.h"
 
+struct sim_setting;
+
 #define SIM_TIMED_GROUPS 16u /* of pools, and of instances */
 #define SIM_TIMED_HOSTS 16384u
 #define SIM_TIMED_NAME 31u
@@ -73,6 +75,10 @@ struct sim_timed {
 /* Reads it, as sim_cost_model_parse(). */
 struct sim_timed *sim_timed_parse(const char *name, const char *text, size_t length, char *error,
                                   size_t size);
+/* The same with values set in it (sim/scenario_set.h). */
+struct sim_timed *sim_timed_parse_set(const char *name, const char *text, size_t length,
+                                      struct sim_setting *settings, unsigned count, char *error,
+                                      size_t size);
 void sim_timed_free(struct sim_timed *timed);
 /* Does this YAML text call itself `kind: timed`? */
 bool sim_timed_is(const char *text, size_t length);

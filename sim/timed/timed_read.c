@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "net/rdma.h"
+#include "sim/scenario_set.h"
 #include "sim/scenario_text.h"
 #include "sim/scenario_value.h"
 #include "sim/timed/timed.h"
@@ -408,8 +409,27 @@ static bool read_all(const struct sim_text *t, struct raw_timed *raw, struct sim
                         SIM_TIMED_HOSTS);
 }
 
-struct sim_timed *sim_timed_parse(const char *name, const char *text, size_t length, char *error,
-                                  size_t size)
+static struct sim_timed *parse(struct sim_text *t)
+{
+    struct sim_timed *timed = NULL;
+    struct raw_timed *raw = sim_form_load(t);
+    if (raw)
+        timed = calloc(1, sizeof *timed);
+    if (raw && !timed)
+        sim_complain(t, "", SIM_NO_MEMORY);
+    if (timed && !read_all(t, raw, timed)) {
+        sim_timed_free(timed);
+        timed = NULL;
+    }
+    if (raw)
+        sim_form_unload(t, raw);
+    free(t->marks);
+    return timed;
+}
+
+struct sim_timed *sim_timed_parse_set(const char *name, const char *text, size_t length,
+                                      struct sim_setting *settings, unsigned count, char *error,
+                                      size_t size)
 {
     struct sim_text t = {.name = name,
                          .octets = length > 0 ? text : "",
@@ -417,24 +437,20 @@ struct sim_timed *sim_timed_parse(const char *name, const char *text, size_t len
                          .error = error,
                          .error_size = size,
                          .form = &form};
+    struct sim_settings all = {.all = settings, .count = count};
     struct sim_timed *timed = NULL;
-    if (length > TEXT_LIMIT) {
+    if (length > TEXT_LIMIT)
         sim_complain(&t, "", "is larger than 1 MiB, shorten it");
-        return NULL;
-    }
-    struct raw_timed *raw = sim_form_load(&t);
-    if (raw)
-        timed = calloc(1, sizeof *timed);
-    if (raw && !timed)
-        sim_complain(&t, "", SIM_NO_MEMORY);
-    if (timed && !read_all(&t, raw, timed)) {
-        sim_timed_free(timed);
-        timed = NULL;
-    }
-    if (raw)
-        sim_form_unload(&t, raw);
-    free(t.marks);
+    else if (count == 0 || sim_settings_apply(&t, &all))
+        timed = parse(&t);
+    sim_settings_end(&t);
     return timed;
+}
+
+struct sim_timed *sim_timed_parse(const char *name, const char *text, size_t length, char *error,
+                                  size_t size)
+{
+    return sim_timed_parse_set(name, text, length, NULL, 0, error, size);
 }
 
 void sim_timed_free(struct sim_timed *timed)

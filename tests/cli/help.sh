@@ -30,7 +30,7 @@ cp "$out" all
 same all --help
 same all -h
 
-for command in explore replay policy devices target load store alloc-store free run-real bench; do
+for command in explore replay policy devices target load store alloc-store free run-real bench run sweep; do
     check "$command in kbtp help" grep -q "^  $command " all
     shows "usage: kbtp $command" help $command
     says "$out" 'exit status'

@@ -110,6 +110,11 @@ equal 'examples of kbtp-policy.5 that show something' 1 "$shown_blocks"
 examples_of kbtp-run-real.1
 equal 'examples of kbtp-run-real.1 that show something' 1 "$shown_blocks"
 
+take_blocks kbtp-sweep.1 FILE
+mv block-1 depth.yaml
+examples_of kbtp-sweep.1
+equal 'examples of kbtp-sweep.1 that show something' 1 "$shown_blocks"
+
 examples_of kbtp-decode.1
 equal 'examples of kbtp-decode.1 that show something' 3 "$shown_blocks"
 finish

@@ -16,9 +16,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sim/histogram.h"
 #include "net/verbs/verbs.h"
 #include "ref/initiator.h"
+#include "sim/histogram.h"
 
 enum bench_kind { BENCH_LOAD, BENCH_STORE, BENCH_ALLOC_STORE, BENCH_FREE, BENCH_KINDS };
 /* What is drawn: an ALLOC_STORE and a FREE of some other handle take turns. */

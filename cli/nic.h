@@ -8,8 +8,8 @@
 #define NIC_DEFAULT "connectx5"
 
 /*
- * From `file`, or when that is NULL what a scenario calls `name`: a path from the scenario's folder,
- * or the name of a model there, in ../nic/, or among those that are installed. NULL after a
+ * From `file`, or when that is NULL what a scenario calls `name`: a path from the scenario's
+ * folder, or the name of a model there, in ../nic/, or among those that are installed. NULL after a
  * complaint. Free with sim_cost_model_free().
  */
 struct sim_cost_model *nic_read(const char *file, const char *scenario, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `kbtp sweep`: a grid of timed runs, in any order and anywhere, and one table of what they gave. */
+/* `kbtp sweep`: a grid of timed runs, in any order and anywhere, and one table of what came. */
 #ifndef KBTP_CLI_SWEEP_H
 #define KBTP_CLI_SWEEP_H
 

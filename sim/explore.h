@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Exploring a world: every interleaving (depth first, each state once), random walks, walks by PCT
- * priorities (few well-placed preemptions), or walks in which each step takes its time. All find the
- * first violation and the steps to it.
+ * priorities (few well-placed preemptions), or walks in which each step takes its time. All find
+ * the first violation and the steps to it.
  */
 #ifndef KBTP_SIM_EXPLORE_H
 #define KBTP_SIM_EXPLORE_H

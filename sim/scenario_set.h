@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Values that somebody sets in a YAML text before it is read: `kbtp run --set PATH=VALUE`. A path is
- * what complaints call a place (sim/scenario_text.h): "instances[0].count".
+ * Values that somebody sets in a YAML text before it is read: `kbtp run --set PATH=VALUE`. A path
+ * is what complaints call a place (sim/scenario_text.h): "instances[0].count".
  *
  * It is the text that is changed, and no more of it than the value, so that complaints about the
  * rest name the places of the file.

@@ -279,7 +279,7 @@ static bool is_same(const struct due *a, const struct due *b)
            a->step.queue == b->step.queue && a->number == b->number && a->step.arg == b->step.arg;
 }
 
-/* The same step in the list before, or NULL. Lists are much alike: it is looked for from `*at` on. */
+/* The same step in the list before, or NULL. Lists are alike: it is looked for from `*at` on. */
 static struct due *find(struct sim_picker *p, uint32_t count, const struct due *due, uint32_t *at)
 {
     for (uint32_t i = 0; i < count; i++) {

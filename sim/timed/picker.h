@@ -3,13 +3,13 @@
  * Time in worlds of steps: a cost model gives each step a duration, and the next one is that which
  * is due first. For walks (sim/explore.h, SIM_TIMED); what each step costs is in picker.c.
  *
- * A step is due so long after it became possible, or after what it needs is free: its CPU, a side of
- * its RNIC, PCIe, the link. Steps that are due at the same time come in the order in which they
+ * A step is due so long after it became possible, or after what it needs is free: its CPU, a side
+ * of its RNIC, PCIe, the link. Steps that are due at the same time come in the order in which they
  * became possible. Durations vary by chance, by `spread` times themselves for one in two and much
- * more for a few, so that runs with other seeds are other races; with 0 they are those of the model.
+ * more for a few, so that runs with other seeds are other races; with 0 they are the model's.
  *
- * Timers are due when they expire. Losses and stops of the environment come after random times. A CPU
- * that has looked in vain looks again when something has happened: looks in between would find
+ * Timers are due when they expire. Losses and stops of the environment come after random times. A
+ * CPU that has looked in vain looks again when something has happened: looks in between would find
  * nothing.
  */
 #ifndef KBTP_SIM_TIMED_PICKER_H

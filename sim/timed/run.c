@@ -14,6 +14,7 @@
 #define MAX_QUEUE 16384u
 #define FIRST_SAMPLE_NS 1000u
 #define GBIT_OCTETS 8.0
+#define HOST_NAME 48u
 
 /* ---- building ---------------------------------------------------------------------------- */
 
@@ -62,7 +63,28 @@ void sim_timed_identity(uint32_t instance, uint32_t host, uint8_t id[16])
         id[i] = (uint8_t)(sim_random64(&random) >> 32);
 }
 
-static int make_network(struct sim_timed_run *run, char *why, size_t size)
+/* Its hosts have the names that sim_timed_host_name() gives them. */
+static int read_platform(struct sim_timed_run *run, char *why, size_t size)
+{
+    uint32_t ports = sim_timed_hosts(run->scenario);
+    char(*names)[HOST_NAME] = calloc(ports, sizeof *names);
+    const char **list = calloc(ports, sizeof *list);
+    int failed = names && list ? 0 : -ENOMEM;
+    for (uint32_t i = 0; !failed && i < ports; i++) {
+        sim_timed_host_name(run->scenario, i, names[i], sizeof names[i]);
+        list[i] = names[i];
+    }
+    if (failed)
+        snprintf(why, size, "no memory for %u hosts", ports);
+    else
+        failed = sim_topology_read(run->options.platform, list, ports, &run->topology, why, size);
+    free(names);
+    free(list);
+    bool machine = failed == -ENOMEM || failed == -ENOSYS; /* else it is the file */
+    return failed && !machine ? -EINVAL : failed;
+}
+
+static int make_shape(struct sim_timed_run *run, char *why, size_t size)
 {
     const struct sim_timed *s = run->scenario;
     const struct sim_topology_shape shape = {
@@ -73,14 +95,21 @@ static int make_network(struct sim_timed_run *run, char *why, size_t size)
         .latency_ns =
             (uint32_t)(s->latency_ns ? (double)s->latency_ns : run->costs->link_latency_ns),
         .spine_latency_ns = (uint32_t)s->spine_latency_ns};
-    if (sim_topology_make(&run->topology, &shape) != 0) {
-        snprintf(why, size, "no memory for a network of %u hosts", shape.ports);
-        return -ENOMEM;
-    }
-    if (run->options.wire == SIM_WIRE_FIFO)
-        run->wire = sim_wire_fifo(&run->clock, &run->topology);
-    else
+    if (sim_topology_make(&run->topology, &shape) == 0)
+        return 0;
+    snprintf(why, size, "no memory for a network of %u hosts", shape.ports);
+    return -ENOMEM;
+}
+
+static int make_network(struct sim_timed_run *run, char *why, size_t size)
+{
+    int failed = run->options.platform ? read_platform(run, why, size) : make_shape(run, why, size);
+    if (failed)
+        return failed;
+    if (run->options.wire == SIM_WIRE_SIMGRID)
         run->wire = sim_wire_simgrid(&run->clock, &run->topology, why, size);
+    else if (!(run->wire = sim_wire_fifo(&run->clock, &run->topology)))
+        snprintf(why, size, "no memory for a network of %u hosts", run->topology.ports);
     return run->wire ? 0 : -ENODEV;
 }
 
@@ -105,7 +134,7 @@ static int make_targets(struct sim_timed_run *run)
     uint32_t all = 0;
     for (unsigned i = 0; i < s->pools_count; i++)
         all += s->pools[i].count;
-    run->targets = calloc(all, sizeof *run->targets);
+    run->targets = calloc(all ? all : 1, sizeof *run->targets);
     if (!run->targets)
         return -ENOMEM;
     for (unsigned i = 0; i < s->pools_count; i++)
@@ -154,7 +183,7 @@ static int make_instances(struct sim_timed_run *run)
     uint32_t all = 0, host = run->targets_count;
     for (unsigned i = 0; i < s->instances_count; i++)
         all += s->instances[i].count;
-    run->instances = calloc(all, sizeof *run->instances);
+    run->instances = calloc(all ? all : 1, sizeof *run->instances);
     if (!run->instances)
         return -ENOMEM;
     for (unsigned i = 0; i < s->instances_count; i++) {

@@ -69,7 +69,8 @@ struct sim_timed_run {
 
 /*
  * Runs it. 0: it has run as far as it could: see run->load.wrong, run->over. Or -errno with one
- * line in `why`, what could not be built. Either way it is over with sim_timed_close().
+ * line in `why`, what could not be built; -EINVAL: the platform is wrong. Either way it is over
+ * with sim_timed_close().
  */
 int sim_timed_run(struct sim_timed_run *run, const struct sim_timed *scenario,
                   const struct sim_costs *costs, const struct sim_timed_options *options, char *why,

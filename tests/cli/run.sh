@@ -143,4 +143,37 @@ sed 's/operations: 10/rate: 1e9, operations: 1000000/' good.yaml >rate.yaml
 expect 1 "$KBTP" run --wire fifo rate.yaml
 check "what is wrong with the rate is said" grep -q 'its rate is more than can be done' err
 
+# ---- a SimGrid platform
+platform() { # BANDWIDTH NAME
+    cat <<P
+<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <zone id="all" routing="Full">
+    <host id="store" speed="1Gf"/>
+    <host id="$2" speed="1Gf"/>
+    <link id="cable" bandwidth="$1" latency="300ns"/>
+    <route src="store" dst="$2"><link_ctn id="cable"/></route>
+  </zone>
+</platform>
+P
+}
+cp flat.yaml nic.yaml
+platform 12.5GBps x >good.xml
+expect 0 "$KBTP" run --wire fifo --json --platform good.xml good.yaml
+fifo=$(jq -r .digest out)
+check "the platform's link is used" jq -e '.links[0].name == "cable"' out
+expect 0 "$KBTP" run --wire simgrid --json --platform good.xml good.yaml
+equal "both wires on a platform" "$fifo" "$(jq -r .digest out)"
+platform 12.5GBps y >bad.xml
+expect 2 "$KBTP" run --platform bad.xml good.yaml
+check "the missing host is named" grep -q 'bad.xml.*x' err
+platform -1GBps x >bad.xml
+expect 2 "$KBTP" run --platform bad.xml good.yaml
+check "the link is named" grep -q 'bad.xml.*cable' err
+sed 's/<zone/<zon/' good.xml >bad.xml
+expect 2 "$KBTP" run --platform bad.xml good.yaml
+check "the line is named" grep -q 'bad.xml' err
+expect 2 "$KBTP" run --platform nowhere.xml good.yaml
+
 finish

@@ -10,6 +10,18 @@ diff -u printed table || {
     echo "docs/validation.md has another table than bench/validate prints"
     exit 1
 }
+# Both wires, where it is quick to see: one request at a time, and a link that is full.
+sed -n '/^<!-- wires -->$/,/^<!-- wires end -->$/p' "$SOURCE/docs/validation.md" | grep '^| `' >wires
+if [ -z "${SLOW:-}" ]; then
+    for scenario in ping-pong-load ping-pong-alloc-free stalled; do
+        "$SOURCE/bench/wires" "$KBTP" "$SOURCE/scenarios/timed/$scenario.yaml" | tail -1 >row
+        grep -qxFf row wires || {
+            echo "docs/validation.md has another row for $scenario: $(cat row)"
+            exit 1
+        }
+    done
+    [ "$(grep -c 'ping-pong.* equal ' wires)" -ge 4 ] || { echo "digests are not equal"; exit 1; }
+fi
 # Aim: 10 % for figures that have not set the model; the exceptions are those that the page names.
 "$validate" "$SOURCE/docs/validation/verbs.csv" "$SOURCE/scenarios/nic" --csv >figures
 awk -F, '

@@ -36,6 +36,8 @@ static const char usage[] =
     "  --seed N             another seed than the scenario's\n"
     "  --set PATH=VALUE     another value in the scenario, such as instances[0].count=4; may be\n"
     "                       given several times\n"
+    "  --perfetto FILE      write what CPUs, RNICs and requests do at the beginning, for\n"
+    "                       https://ui.perfetto.dev\n"
     "  --csv FOLDER         write latency.csv and utilisation.csv there\n"
     "  --check              a scenario of kind ring or protocol, step by step in time: every "
     "property\n"
@@ -62,6 +64,7 @@ SET(platform, o->platform = value; return true)
 SET(nic, o->nic = value; return true)
 SET(seed, o->has_seed = true; return cli_number(option, value, 0, UINT64_MAX, &o->seed))
 SET(csv, o->csv = value; return true)
+SET(perfetto, o->perfetto = value; return true)
 SET(check, return o->check = true)
 SET(runs, o->runs = value; return true)
 SET(json, return o->json = true)
@@ -78,9 +81,11 @@ static bool set_set(const char *option, const char *value, void *into)
 }
 
 static const struct cli_option options[] = {
-    {"wire", true, set_wire}, {"platform", true, set_platform}, {"nic", true, set_nic},
-    {"seed", true, set_seed}, {"csv", true, set_csv},           {"check", false, set_check},
-    {"runs", true, set_runs}, {"set", true, set_set},           {"json", false, set_json},
+    {"wire", true, set_wire},    {"platform", true, set_platform},
+    {"nic", true, set_nic},      {"seed", true, set_seed},
+    {"csv", true, set_csv},      {"perfetto", true, set_perfetto},
+    {"check", false, set_check}, {"runs", true, set_runs},
+    {"set", true, set_set},      {"json", false, set_json},
     {NULL, false, NULL}};
 
 /* ---- settings ---------------------------------------------------------------------------- */
@@ -160,17 +165,24 @@ static int run_model(const char *path, const struct run_options *o, const struct
 {
     char why[ERROR_OCTETS] = "";
     struct sim_timed_run *run = calloc(1, sizeof *run);
-    const struct sim_timed_options how = {.wire = (enum sim_wire_kind)o->wire,
-                                          .platform = o->platform,
-                                          .has_seed = o->has_seed,
-                                          .seed = o->seed,
-                                          .samples_all = o->csv != NULL,
-                                          .stop = &interrupted};
+    struct run_picture *picture = NULL;
+    struct sim_timed_options how = {.wire = (enum sim_wire_kind)o->wire,
+                                    .platform = o->platform,
+                                    .has_seed = o->has_seed,
+                                    .seed = o->seed,
+                                    .samples_all = o->csv != NULL,
+                                    .stop = &interrupted};
     if (!run) {
         cli_complain("no memory");
         return CLI_ENVIRONMENT;
     }
+    if (o->perfetto && !(picture = run_picture_begin())) {
+        free(run);
+        return CLI_ENVIRONMENT;
+    }
     take_signals();
+    how.span = picture ? run_picture_span : NULL;
+    how.context = picture;
     double begin_s = now_s();
     int failed = sim_timed_run(run, timed, &model->costs, &how, why, sizeof why);
     const struct run_told told = {path, o, model, run, now_s() - begin_s};
@@ -187,6 +199,8 @@ static int run_model(const char *path, const struct run_options *o, const struct
         else if (status == CLI_DONE)
             run_print_text(&told);
     }
+    if (picture && !run_picture_end(picture, run, failed ? NULL : o->perfetto))
+        status = CLI_ENVIRONMENT;
     sim_timed_close(run);
     free(run);
     return status;

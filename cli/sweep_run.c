@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The runs of a sweep through GNU parallel. It gets a shell line for each on its standard input,
- * and passes on what each printed as a whole: figures or messages, and a last line that says which run
- * that was and how it ended.
+ * and passes on what each printed as a whole: figures or messages, and a last line that says which
+ * run that was and how it ended.
  */
 #include <errno.h>
 #include <signal.h>

@@ -55,7 +55,7 @@ static void runs(void *context, uint64_t number)
     core->free_ps = begin_ps + spent_ps;
     core->busy_ps += spent_ps;
     if (core->watch && spent_ps)
-        core->watch(core->context, begin_ps, core->free_ps);
+        core->watch(core->watcher, core, begin_ps, core->free_ps);
     if (core->has_news(core->context))
         plan(core, (core->free_ps + PS - 1) / PS);
     else if (again)

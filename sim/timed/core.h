@@ -24,7 +24,8 @@ struct sim_core {
     uint64_t busy_ps;                    /* but for looks that found nothing */
     bool planned;
     /* For pictures; may be NULL. */
-    void (*watch)(void *context, uint64_t begin_ps, uint64_t end_ps);
+    void (*watch)(void *watcher, const struct sim_core *core, uint64_t begin_ps, uint64_t end_ps);
+    void *watcher;
 };
 
 /* Something has come. */

@@ -113,8 +113,7 @@ static void measure(struct sim_session *s, uint32_t place, const struct kbtp_out
     m->latency_ps += latency_ps;
     sim_histogram_add(&m->latency, (latency_ps + PS / 2) / PS);
     if (run->watch)
-        run->watch(run->context, s->instance->number, place, (enum sim_mix_kind)p->kind,
-                   p->begun_ps, end_ps);
+        run->watch(run->context, s, place, p->begun_ps, end_ps);
 }
 
 static void think(void *context, uint64_t number)

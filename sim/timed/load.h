@@ -26,6 +26,8 @@ struct sim_load_measured {
     struct sim_histogram latency; /* ns */
 };
 
+struct sim_session;
+
 /* What all instances share. */
 struct sim_load_run {
     struct sim_nics *nics;
@@ -43,7 +45,7 @@ struct sim_load_run {
     uint64_t verified_octets;
     char wrong[300]; /* the first thing that should not have been, in words; "": nothing */
     /* For pictures; may be NULL. */
-    void (*watch)(void *context, uint32_t instance, uint32_t place, enum sim_mix_kind kind,
+    void (*watch)(void *context, const struct sim_session *session, uint32_t place,
                   uint64_t begin_ps, uint64_t end_ps);
 };
 

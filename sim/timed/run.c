@@ -67,8 +67,8 @@ void sim_timed_identity(uint32_t instance, uint32_t host, uint8_t id[16])
 static int read_platform(struct sim_timed_run *run, char *why, size_t size)
 {
     uint32_t ports = sim_timed_hosts(run->scenario);
-    char(*names)[HOST_NAME] = calloc(ports, sizeof *names);
-    const char **list = calloc(ports, sizeof *list);
+    char(*names)[HOST_NAME] = calloc(ports ? ports : 1, sizeof *names);
+    const char **list = calloc(ports ? ports : 1, sizeof *list);
     int failed = names && list ? 0 : -ENOMEM;
     for (uint32_t i = 0; !failed && i < ports; i++) {
         sim_timed_host_name(run->scenario, i, names[i], sizeof names[i]);
@@ -416,6 +416,8 @@ int sim_timed_run(struct sim_timed_run *run, const struct sim_timed *scenario,
     int failed = build(run, why, size);
     if (failed)
         return failed;
+    if (options->span)
+        sim_timed_watch(run);
     begin_phase(run, SIM_LOAD_FILLS);
     failed = sim_wire_run(run->wire);
     if (failed) {

@@ -20,6 +20,24 @@ struct sim_timed_sample {
 };
 #define SIM_TIMED_SAMPLES 512u
 
+enum sim_timed_track {
+    SIM_TRACK_WORKER,   /* number `track` of the host's */
+    SIM_TRACK_INSTANCE, /* the same */
+    SIM_TRACK_REQUEST,  /* `track`: its place, of all instances of the host */
+    SIM_TRACK_SEND,     /* of the host's RNIC */
+    SIM_TRACK_WIRE,     /* messages to the host */
+    SIM_TRACK_RECEIVE,
+};
+
+struct sim_timed_span {
+    uint32_t host;
+    enum sim_timed_track kind;
+    uint32_t track;
+    const char *name; /* "LOAD", "WRITE", "" */
+    uint32_t octets;
+    uint64_t begin_ps, end_ps;
+};
+
 struct sim_timed_options {
     enum sim_wire_kind wire;
     const char *platform; /* a SimGrid XML file, or NULL */
@@ -29,9 +47,8 @@ struct sim_timed_options {
     const volatile int *stop; /* set from outside: ends the run; may be NULL */
     /* May be NULL. Called with the share that is done, 0 to 1, now and then. */
     void (*progress)(void *context, double share, uint64_t simulated_ns);
-    /* Spans for a picture: what CPUs, RNICs and requests did. May be NULL. */
-    void (*span)(void *context, const char *track, uint32_t number, const char *name,
-                 uint64_t begin_ps, uint64_t end_ps);
+    /* What CPUs, RNICs and requests did, for a picture; may be NULL. */
+    void (*span)(void *context, const struct sim_timed_span *span);
     void *context;
 };
 
@@ -75,6 +92,8 @@ struct sim_timed_run {
 int sim_timed_run(struct sim_timed_run *run, const struct sim_timed *scenario,
                   const struct sim_costs *costs, const struct sim_timed_options *options, char *why,
                   size_t size);
+/* run_watch.c: lets everything be told to options.span. */
+void sim_timed_watch(struct sim_timed_run *run);
 /* Values of a sample in run->sampled. */
 uint32_t sim_timed_sampled(const struct sim_timed_run *run);
 void sim_timed_close(struct sim_timed_run *run);

@@ -8,6 +8,7 @@
 expect() { # STATUS COMMAND...: it ends so, and says nothing but one line if it fails
     local wanted=$1
     shift
+    # shellcheck disable=SC2034 # by lib.bash
     shown=$*
     status=0
     "$@" >out 2>err || status=$?
@@ -71,6 +72,18 @@ done
 # a message counts when it begins, though it may have to wait for its turn on the link
 check "no more than everything is used" \
     awk -F, 'NR > 1 && ($4 > 1.0001 || $5 > 1.03) { exit 1 }' figures/utilisation.csv
+
+# ---- pictures: they change nothing, and can be read
+plain=$(digest "$SOURCE/scenarios/timed/stalled.yaml")
+equal "the digest with a picture" "$plain" \
+    "$(digest "$SOURCE/scenarios/timed/stalled.yaml" --perfetto picture.json)"
+check "spans of CPUs, RNICs, the wire and requests" jq -e '
+    [.traceEvents[] | select(.ph == "X") | .cat] | unique == ["cpu", "kbtp", "rnic", "wire"]' picture.json
+check "they end after they begin" jq -e 'all(.traceEvents[] | select(.ph == "X"); .dur >= 0)' picture.json
+if command -v gnuplot >/dev/null; then
+    gnuplot -e "folder='figures'" "$SOURCE/plots/run.gp"
+    check "pictures are drawn" [ -s figures/latency.svg ] && [ -s figures/utilisation.png ]
+fi
 
 # ---- bad input
 cat >good.yaml <<'E'

@@ -8,7 +8,9 @@
 . /lib.sh
 the_same=0 unserved=''
 
-kbtp run-real --list "$SCENARIOS"/*/*.yaml >list || exit 1
+set -- "$SCENARIOS"/faults/*.yaml "$SCENARIOS"/programs/*.yaml "$SCENARIOS"/races/*.yaml \
+    "$SCENARIOS"/ring/*.yaml
+kbtp run-real --list "$@" >list || exit 1
 for scenario in $(sed -n 's/^yes  //p' list); do
     name=${scenario#"$SCENARIOS"/}
     timeout -s KILL 30 kbtp run-real "$scenario" --both --listen "$ADDRESS:0" --trusted-network \

@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/timed/core.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define PS 1000u
+#define LINE 64u
+
+void *sim_core_memory(size_t octets)
+{
+    size_t whole = (octets + LINE - 1) / LINE * LINE;
+    void *memory = aligned_alloc(LINE, whole ? whole : LINE);
+    if (memory)
+        memset(memory, 0, whole);
+    return memory;
+}
 
 static void runs(void *context, uint64_t number);
 

@@ -28,6 +28,8 @@ struct sim_core {
     void *watcher;
 };
 
+/* Zero octets on cache lines of their own, as ref/ wants what CPUs share; free() releases them. */
+void *sim_core_memory(size_t octets);
 /* Something has come. */
 void sim_core_wake(struct sim_core *core);
 /* It begins at this time, if nothing comes before. */

@@ -8,18 +8,8 @@
 #include "sim/random.h"
 #include "sim/timed/load.h"
 
-#define LINE 64u
 #define TIMERS 3u
 #define MOST_ARRIVALS (1u << 16) /* that wait: more would say nothing new */
-
-static void *aligned(size_t octets)
-{
-    size_t whole = (octets + LINE - 1) / LINE * LINE;
-    void *memory = aligned_alloc(LINE, whole ? whole : LINE);
-    if (memory)
-        memset(memory, 0, whole);
-    return memory;
-}
 
 static int make_lists(struct sim_session *s, const struct sim_timed_instances *group)
 {
@@ -45,7 +35,7 @@ static int make_data(struct sim_session *s, const struct sim_timed_instances *gr
     const struct sim_phantom *made =
         phantom ? sim_nic_phantom(nics, group->depth, s->block_size) : NULL;
     if (!phantom)
-        s->data = s->real_data = aligned(octets);
+        s->data = s->real_data = sim_core_memory(octets);
     else if (made)
         s->data = made->base;
     sim_nic_mem(&s->mem, made, s->cpu.rdma);
@@ -83,8 +73,8 @@ static int open_session(struct sim_instance *i, struct sim_session *s,
                                        .features = group->direct ? KBTP_FEATURE_DIRECT_LOAD : 0};
     sim_timed_identity(i->number, target->nic, s->config.initiator_id);
     kbtp_initiator_memory(&s->config, &private_octets, &buffer_octets);
-    s->private_memory = aligned(private_octets);
-    s->buffers = aligned(buffer_octets);
+    s->private_memory = sim_core_memory(private_octets);
+    s->buffers = sim_core_memory(buffer_octets);
     if (!s->private_memory || !s->buffers)
         return -ENOMEM;
     sim_nic_attach(s->cpu.rdma, &cpu);

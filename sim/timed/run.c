@@ -308,8 +308,6 @@ static void take_sample(void *context, uint64_t number)
         sample_all(run, run->sampled + (size_t)run->samples_count * sim_timed_sampled(run));
     run->samples[run->samples_count++] = (struct sim_timed_sample){
         .at_ns = run->clock.now_ns, .done = operations(run), .target_busy_ps = cpu_of_targets(run)};
-    if (run->options.progress && run->samples_count % 16 == 0)
-        run->options.progress(run->options.context, 0, run->clock.now_ns);
     if (run->options.stop && *run->options.stop) {
         run->clock.stopped = true;
         return;

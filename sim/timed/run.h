@@ -45,8 +45,6 @@ struct sim_timed_options {
     uint64_t seed;            /* instead of the scenario's */
     bool samples_all;         /* sampled is wanted */
     const volatile int *stop; /* set from outside: ends the run; may be NULL */
-    /* May be NULL. Called with the share that is done, 0 to 1, now and then. */
-    void (*progress)(void *context, double share, uint64_t simulated_ns);
     /* What CPUs, RNICs and requests did, for a picture; may be NULL. */
     void (*span)(void *context, const struct sim_timed_span *span);
     void *context;

@@ -10,16 +10,6 @@
 
 #define BUDGET 16u
 #define FIRST_HANDLE 0x10000u
-#define LINE 64u
-
-static void *aligned(size_t octets)
-{
-    size_t whole = (octets + LINE - 1) / LINE * LINE;
-    void *memory = aligned_alloc(LINE, whole ? whole : LINE);
-    if (memory)
-        memset(memory, 0, whole);
-    return memory;
-}
 
 /* ---- what it costs ----------------------------------------------------------------------- */
 
@@ -127,8 +117,8 @@ static int open_worker(struct sim_target *t, struct sim_worker_cpu *w,
     struct kbtp_worker_memory need;
     const struct sim_nic_cpu cpu = {.wake = wake_worker, .work_ns = work_ns, .context = w};
     kbtp_worker_memory(&t->target, &need);
-    w->private_memory = aligned(need.private_octets);
-    w->buffers = aligned(need.buffer_octets);
+    w->private_memory = sim_core_memory(need.private_octets);
+    w->buffers = sim_core_memory(need.buffer_octets);
     if (!w->private_memory || !w->buffers)
         return -ENOMEM;
     w->core = (struct sim_core){.clock = sim_nics_clock(t->nics),
@@ -151,7 +141,7 @@ static int make_blocks(struct sim_target *t, const struct kbtp_target_config *co
 {
     size_t octets = (size_t)config->block_count * config->block_size;
     if (!t->pool->phantom)
-        return (*blocks = t->blocks = aligned(octets)) ? 0 : -ENOMEM;
+        return (*blocks = t->blocks = sim_core_memory(octets)) ? 0 : -ENOMEM;
     t->phantom = sim_nic_phantom(t->nics, config->block_count, config->block_size);
     if (!t->phantom)
         return -ENOMEM;
@@ -226,7 +216,7 @@ int sim_target_open(struct sim_target *t, struct sim_nics *nics, uint32_t nic,
                                               .staging = pool->staging,
                                               .session_count = sessions,
                                               .features = KBTP_FEATURE_DIRECT_LOAD};
-    t->shared = aligned(kbtp_target_octets(&config, t->grants));
+    t->shared = sim_core_memory(kbtp_target_octets(&config, t->grants));
     if (!t->shared)
         return -ENOMEM;
     kbtp_target_layout(&config, t->grants, t->shared, &places);

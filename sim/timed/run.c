@@ -14,7 +14,6 @@
 #define MAX_QUEUE 16384u
 #define FIRST_SAMPLE_NS 1000u
 #define GBIT_OCTETS 8.0
-#define HOST_NAME 48u
 
 /* ---- building ---------------------------------------------------------------------------- */
 
@@ -30,30 +29,39 @@ uint32_t sim_timed_hosts(const struct sim_timed *timed)
     return hosts;
 }
 
-static bool name_in(const char *group, uint32_t count, uint32_t *host, char *name, size_t size)
+/* Of a host: its group in the scenario, and which of the group's hosts it is. */
+struct member {
+    const char *list; /* "pools" */
+    unsigned index;   /* in it */
+    const char *name;
+    uint32_t line, count, number;
+};
+
+static struct member member_of(const struct sim_timed *timed, uint32_t host)
 {
-    if (*host >= count) {
-        *host -= count;
-        return false;
+    for (unsigned i = 0; i < timed->pools_count; i++) {
+        const struct sim_timed_pool *pool = &timed->pools[i];
+        if (host < pool->count)
+            return (struct member){"pools", i, pool->name, pool->line, pool->count, host};
+        host -= pool->count;
     }
-    if (count == 1)
-        snprintf(name, size, "%s", group);
-    else
-        snprintf(name, size, "%s%u", group, *host);
-    return true;
+    for (unsigned i = 0; i < timed->instances_count; i++) {
+        const struct sim_timed_instances *group = &timed->instances[i];
+        uint32_t hosts = (group->count + group->per_host - 1) / group->per_host;
+        if (host < hosts)
+            return (struct member){"instances", i, group->name, group->line, hosts, host};
+        host -= hosts;
+    }
+    return (struct member){.list = "", .name = ""};
 }
 
 void sim_timed_host_name(const struct sim_timed *timed, uint32_t host, char *name, size_t size)
 {
-    for (unsigned i = 0; i < timed->pools_count; i++)
-        if (name_in(timed->pools[i].name, timed->pools[i].count, &host, name, size))
-            return;
-    for (unsigned i = 0; i < timed->instances_count; i++) {
-        const struct sim_timed_instances *group = &timed->instances[i];
-        uint32_t hosts = (group->count + group->per_host - 1) / group->per_host;
-        if (name_in(group->name, hosts, &host, name, size))
-            return;
-    }
+    struct member member = member_of(timed, host);
+    if (member.count == 1)
+        snprintf(name, size, "%s", member.name);
+    else
+        snprintf(name, size, "%s%u", member.name, member.number);
 }
 
 void sim_timed_identity(uint32_t instance, uint32_t host, uint8_t id[16])
@@ -67,19 +75,19 @@ void sim_timed_identity(uint32_t instance, uint32_t host, uint8_t id[16])
 static int read_platform(struct sim_timed_run *run, char *why, size_t size)
 {
     uint32_t ports = sim_timed_hosts(run->scenario);
-    char(*names)[HOST_NAME] = calloc(ports ? ports : 1, sizeof *names);
-    const char **list = calloc(ports ? ports : 1, sizeof *list);
-    int failed = names && list ? 0 : -ENOMEM;
+    struct sim_host *hosts = calloc(ports ? ports : 1, sizeof *hosts);
+    int failed = hosts ? 0 : -ENOMEM;
     for (uint32_t i = 0; !failed && i < ports; i++) {
-        sim_timed_host_name(run->scenario, i, names[i], sizeof names[i]);
-        list[i] = names[i];
+        struct member member = member_of(run->scenario, i);
+        sim_timed_host_name(run->scenario, i, hosts[i].name, sizeof hosts[i].name);
+        snprintf(hosts[i].asked, sizeof hosts[i].asked, "%s[%u].name in line %u of the scenario",
+                 member.list, member.index, member.line);
     }
     if (failed)
         snprintf(why, size, "no memory for %u hosts", ports);
     else
-        failed = sim_topology_read(run->options.platform, list, ports, &run->topology, why, size);
-    free(names);
-    free(list);
+        failed = sim_topology_read(run->options.platform, hosts, ports, &run->topology, why, size);
+    free(hosts);
     bool machine = failed == -ENOMEM || failed == -ENOSYS; /* else it is the file */
     return failed && !machine ? -EINVAL : failed;
 }

@@ -167,6 +167,12 @@ bool sim_timed_is(const char *text, size_t length)
     return false;
 }
 
+static uint32_t line_of(const struct sim_text *t, const char *path)
+{
+    const struct sim_mark *mark = sim_text_marked(t, 0, path);
+    return mark ? (uint32_t)mark->place.line : 0;
+}
+
 /* ---- pools ------------------------------------------------------------------------------- */
 
 static bool read_pool(const struct sim_text *t, unsigned n, struct raw_pool *raw,
@@ -175,6 +181,7 @@ static bool read_pool(const struct sim_text *t, unsigned n, struct raw_pool *raw
     uint64_t size = 0, max_inline = 0;
 #define AT(key) sim_entry_path("pools", n, key).text
     p->name = sim_take(&raw->name);
+    p->line = line_of(t, AT("name"));
     p->phantom = sim_choice(raw->memory, false);
     if (!sim_read_number(t, AT("count"), raw->count, 1, 1, SIM_TIMED_HOSTS, &p->count) ||
         !sim_read_number(t, AT("workers"), raw->workers, 1, 1, 64, &p->workers) ||
@@ -291,6 +298,7 @@ static bool read_instances(const struct sim_text *t, unsigned n, struct raw_inst
                            const struct sim_timed *s, struct sim_timed_instances *g)
 {
     g->name = sim_take(&raw->name);
+    g->line = line_of(t, AT("name"));
     g->to = (enum sim_timed_to)sim_choice(raw->to, SIM_TIMED_SHARE);
     g->is_inline = sim_choice(raw->is_inline, false);
     g->direct = sim_choice(raw->direct, false);

@@ -23,18 +23,24 @@ struct sim_topology_shape {
     uint32_t spine_latency_ns; /* what a route through the spine has besides */
 };
 
+/* A port as a platform file knows it. */
+struct sim_host {
+    char name[48];
+    char asked[64]; /* by whom, for messages: "instances[0].name in line 9 of the scenario" */
+};
+
 /* 0 or -ENOMEM. */
 int sim_topology_make(struct sim_topology *topology, const struct sim_topology_shape *shape);
 /*
  * That of a platform file of SimGrid, as SimGrid reads it, for any wire: port i is the host
- * host_names[i]. Links keep their names (31 octets of them), rates and latencies (to whole
+ * hosts[i].name. Links keep their names (31 octets of them), rates and latencies (to whole
  * nanoseconds); those of policy FATPIPE are fat_pipe, WIFI is refused, and what changes in time
  * (profiles) stays as it is at first. Of CPUs and disks nothing is used.
  *
  * Needs SimGrid, as sim_wire_simgrid() does, and comes before that; one file a process. 0, or
  * -errno with a line in `why`, which names the file.
  */
-int sim_topology_read(const char *platform_xml, const char *const *host_names, uint32_t ports,
+int sim_topology_read(const char *platform_xml, const struct sim_host *hosts, uint32_t ports,
                       struct sim_topology *topology, char *why, size_t size);
 void sim_topology_free(struct sim_topology *topology);
 

@@ -79,9 +79,9 @@ struct sim_wire *sim_wire_simgrid(struct sim_clock *clock, struct sim_topology *
     return module ? module->open(&program, clock, topology, why, size) : NULL;
 }
 
-int sim_topology_read(const char *platform_xml, const char *const *host_names, uint32_t ports,
+int sim_topology_read(const char *platform_xml, const struct sim_host *hosts, uint32_t ports,
                       struct sim_topology *topology, char *why, size_t size)
 {
     const struct sim_simgrid_module *module = load(why, size);
-    return module ? module->read(platform_xml, host_names, ports, topology, why, size) : -ENOSYS;
+    return module ? module->read(platform_xml, hosts, ports, topology, why, size) : -ENOSYS;
 }

@@ -469,13 +469,14 @@ void add_link(Platform *platform, const s4u::Link *of)
     platform->links.push_back(link);
 }
 
-void load(Platform *platform, const char *file, const char *const *names, uint32_t ports)
+void load(Platform *platform, const char *file, const struct sim_host *hosts, uint32_t ports)
 {
     engine()->load_platform(file);
     for (uint32_t i = 0; i < ports; i++) {
-        const s4u::Host *host = engine()->host_by_name_or_null(names[i]);
+        const s4u::Host *host = engine()->host_by_name_or_null(hosts[i].name);
         if (!host)
-            throw Refused{-ENOENT, std::string("there is no host ") + names[i]};
+            throw Refused{-ENOENT, std::string("there is no host ") + hosts[i].name +
+                                       ", for which " + hosts[i].asked + " asks"};
         platform->hosts.push_back(host);
     }
     for (const s4u::Link *link : engine()->get_all_links())
@@ -485,23 +486,23 @@ void load(Platform *platform, const char *file, const char *const *names, uint32
 /* From each port to these many others, evenly spread, and back. */
 constexpr uint32_t CHECKED = 256;
 
-void check_route(const Platform &platform, const char *const *names, uint32_t from, uint32_t to)
+void check_route(const Platform &platform, const struct sim_host *hosts, uint32_t from, uint32_t to)
 {
     if (find_route(platform, from, to).empty())
-        throw Refused{-ENETUNREACH, std::string("from host ") + names[from] + " to " + names[to] +
+        throw Refused{-ENETUNREACH, std::string("from host ") + hosts[from].name + " to " + hosts[to].name +
                                         " there is no route, or one of more than " +
                                         std::to_string(SIM_WIRE_MAX_ROUTE) + " links"};
 }
 
-void check_routes(const Platform &platform, const char *const *names)
+void check_routes(const Platform &platform, const struct sim_host *hosts)
 {
     uint32_t ports = static_cast<uint32_t>(platform.hosts.size());
     uint32_t stride = ports / CHECKED + 1;
     for (uint32_t from = 0; from < ports; from++)
         for (uint32_t to = (from + 1) % stride; to < ports; to += stride)
             if (from != to) {
-                check_route(platform, names, from, to);
-                check_route(platform, names, to, from);
+                check_route(platform, hosts, from, to);
+                check_route(platform, hosts, to, from);
             }
 }
 
@@ -512,7 +513,7 @@ std::string first_line(const std::string &text)
     return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
 }
 
-[[noreturn]] void try_in_child(const char *file, const char *const *names, uint32_t ports, int out)
+[[noreturn]] void try_in_child(const char *file, const struct sim_host *hosts, uint32_t ports, int out)
 {
     const struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
@@ -523,8 +524,8 @@ std::string first_line(const std::string &text)
     std::string why;
     try {
         Platform platform;
-        load(&platform, file, names, ports);
-        check_routes(platform, names);
+        load(&platform, file, hosts, ports);
+        check_routes(platform, hosts);
         _exit(0);
     } catch (const Refused &refused) {
         error = refused.error;
@@ -541,7 +542,7 @@ std::string first_line(const std::string &text)
  * SimGrid ends the process when it does not like a platform: another one tries it first. It throws
  * what is wrong.
  */
-void check_file(const char *file, const char *const *names, uint32_t ports)
+void check_file(const char *file, const struct sim_host *hosts, uint32_t ports)
 {
     int ends[2];
     if (access(file, R_OK) != 0) /* SimGrid would look for it elsewhere, too */
@@ -550,7 +551,7 @@ void check_file(const char *file, const char *const *names, uint32_t ports)
         throw Refused{-errno, "no pipe to the process that tries it"};
     pid_t child = fork();
     if (child == 0)
-        try_in_child(file, names, ports, ends[1]);
+        try_in_child(file, hosts, ports, ends[1]);
     int error = errno;
     close(ends[1]);
     std::string said;
@@ -573,7 +574,7 @@ void check_file(const char *file, const char *const *names, uint32_t ports)
                   said.empty() ? "SimGrid cannot read it" : said};
 }
 
-int read_platform(const char *file, const char *const *names, uint32_t ports,
+int read_platform(const char *file, const struct sim_host *hosts, uint32_t ports,
                   struct sim_topology *topology, char *why, size_t size)
 {
     static bool loaded;
@@ -582,10 +583,10 @@ int read_platform(const char *file, const char *const *names, uint32_t ports,
     try {
         if (loaded || the_wire)
             throw Refused{-EBUSY, "SimGrid reads one platform a process, before it runs"};
-        check_file(file, names, ports);
+        check_file(file, hosts, ports);
         loaded = true;
         platform = new Platform();
-        load(platform, file, names, ports);
+        load(platform, file, hosts, ports);
         *topology = {};
         topology->ports = ports;
         topology->links_count = static_cast<uint32_t>(platform->links.size());

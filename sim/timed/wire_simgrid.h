@@ -30,7 +30,7 @@ struct sim_simgrid_module {
     uint64_t build; /* SIM_SIMGRID_BUILD */
     struct sim_wire *(*open)(const struct sim_simgrid_program *program, struct sim_clock *clock,
                              struct sim_topology *topology, char *why, size_t size);
-    int (*read)(const char *platform_xml, const char *const *host_names, uint32_t ports,
+    int (*read)(const char *platform_xml, const struct sim_host *hosts, uint32_t ports,
                 struct sim_topology *topology, char *why, size_t size);
 };
 

@@ -29,6 +29,9 @@ for scenario in "$SOURCE"/scenarios/timed/*.yaml; do
     check "each request has a status" \
         jq -e '([.operations[].count] | add) == .statuses.OK.count' out
     check "it does something" jq -e '([.operations[].count] | add) >= 10000' out
+    equal "the digest of every build (tests/cli/digests.tsv)" \
+        "$(awk -v it="$(basename "$scenario" .yaml)" '$1 == it { print $2 }' "$SOURCE/tests/cli/digests.tsv")" \
+        "$(jq -r .digest out)"
 done
 # each of them shows what its name says
 used() { # SCENARIO FILTER
@@ -180,7 +183,8 @@ expect 0 "$KBTP" run --wire simgrid --json --platform good.xml good.yaml
 equal "both wires on a platform" "$fifo" "$(jq -r .digest out)"
 platform 12.5GBps y >bad.xml
 expect 2 "$KBTP" run --platform bad.xml good.yaml
-check "the missing host is named" grep -q 'bad.xml.*x' err
+check "the missing host is named" \
+    grep -q 'bad.xml: there is no host x, for which instances\[0\].name in line 6 of' err
 platform -1GBps x >bad.xml
 expect 2 "$KBTP" run --platform bad.xml good.yaml
 check "the link is named" grep -q 'bad.xml.*cable' err

@@ -331,7 +331,7 @@ static char platform_path[64];
 /* From a to b, and from c to b; at_ns is when both are there. */
 static void read_and_run(struct outcome *outcome, const void *with)
 {
-    static const char *const hosts[] = {"c", "a", "b"};
+    static const struct sim_host hosts[] = {{"c", "hosts[0].name"}, {"a", ""}, {"b", ""}};
     const struct platform *platform = with;
     struct sim_topology topology;
     FILE *file = fopen(platform_path, "w");
@@ -401,7 +401,7 @@ static void test_refused(void)
                   "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
                   "<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">"
                   "<host id=\"a\" speed=\"1Gf\"/><host id=\"b\" speed=\"1Gf\"/>" END,
-                  -ENOENT, "there is no host c");
+                  -ENOENT, "there is no host c, for which hosts[0].name asks");
 }
 
 static void read_nothing(struct outcome *outcome, const void *with)

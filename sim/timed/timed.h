@@ -21,7 +21,7 @@ struct sim_setting;
 /* `count` targets that are alike, each on a host of its own. */
 struct sim_timed_pool {
     char *name;
-    uint32_t line;       /* of the scenario, where it is named */
+    uint32_t line; /* of the scenario, where it is named */
     uint32_t count;
     uint32_t workers;    /* CPUs of each */
     uint32_t blocks;     /* of each; 0: as many as its sessions' quotas */

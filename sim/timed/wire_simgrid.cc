@@ -489,7 +489,8 @@ constexpr uint32_t CHECKED = 256;
 void check_route(const Platform &platform, const struct sim_host *hosts, uint32_t from, uint32_t to)
 {
     if (find_route(platform, from, to).empty())
-        throw Refused{-ENETUNREACH, std::string("from host ") + hosts[from].name + " to " + hosts[to].name +
+        throw Refused{-ENETUNREACH, std::string("from host ") + hosts[from].name + " to " +
+                                        hosts[to].name +
                                         " there is no route, or one of more than " +
                                         std::to_string(SIM_WIRE_MAX_ROUTE) + " links"};
 }
@@ -513,7 +514,8 @@ std::string first_line(const std::string &text)
     return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
 }
 
-[[noreturn]] void try_in_child(const char *file, const struct sim_host *hosts, uint32_t ports, int out)
+[[noreturn]] void try_in_child(const char *file, const struct sim_host *hosts, uint32_t ports,
+                               int out)
 {
     const struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/nic.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,34 +25,36 @@ static bool is_path(const char *name)
     return strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0);
 }
 
-/*
- * Where the cost model is that a scenario names: a path from the scenario's folder, or the name of
- * one beside it, in ../nic/, or among those that are installed.
- */
-static void find_nic(const char *scenario, const char *name, char *out, size_t size)
+/* Where models may be: from the scenario's folder, and from the program's, installed or built. */
+static const struct place {
+    bool by_program;
+    const char *folder;
+} places[] = {{false, ""},
+              {false, "nic/"},
+              {false, "../nic/"},
+              {true, "../share/kbtp/scenarios/nic/"},
+              {true, "../../scenarios/nic/"}};
+
+/* False when there is none of this name. */
+static bool find_nic(const char *scenario, const char *name, char *out, size_t size)
 {
-    static const char *const places[] = {"%snic/%s.yaml", "%s../nic/%s.yaml",
-                                         "%s../share/kbtp/scenarios/nic/%s.yaml"};
-    char folder[2048], program[1024] = "";
-    folder_of(scenario, folder, sizeof folder);
+    char by_scenario[2048], by_program[1024], program[1024] = "";
+    folder_of(scenario, by_scenario, sizeof by_scenario);
     if (is_path(name)) {
-        snprintf(out, size, "%s%s", name[0] == '/' ? "" : folder, name);
-        return;
+        snprintf(out, size, "%s%s", name[0] == '/' ? "" : by_scenario, name);
+        return true;
     }
-    snprintf(out, size, "%s%s.yaml", folder, name);
-    for (size_t i = 0; access(out, R_OK) != 0 && i < sizeof places / sizeof *places; i++) {
-        if (i == 2) {
-            ssize_t octets = readlink("/proc/self/exe", program, sizeof program - 1);
-            program[octets > 0 ? octets : 0] = '\0';
-            folder_of(program, folder, sizeof folder);
-        }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(out, size, places[i], folder, name);
-#pragma GCC diagnostic pop
+    ssize_t octets = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[octets > 0 ? octets : 0] = '\0';
+    folder_of(program, by_program, sizeof by_program);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const struct place *place = &places[i];
+        snprintf(out, size, "%s%s%s.yaml", place->by_program ? by_program : by_scenario,
+                 place->folder, name);
+        if (access(out, R_OK) == 0)
+            return true;
     }
-    if (access(out, R_OK) != 0) /* what a complaint is to name */
-        snprintf(out, size, "%s.yaml", name);
+    return false;
 }
 
 struct sim_cost_model *nic_read(const char *file, const char *scenario, const char *name)
@@ -61,8 +64,11 @@ struct sim_cost_model *nic_read(const char *file, const char *scenario, const ch
     struct sim_cost_model *model = NULL;
     if (file)
         snprintf(path, sizeof path, "%s", file);
-    else
-        find_nic(scenario, name, path, sizeof path);
+    else if (!find_nic(scenario, name, path, sizeof path)) {
+        cli_complain("%.200s: nic: there is no cost model %.60s, write its path or give --nic FILE",
+                     scenario, name);
+        return NULL;
+    }
     if (sim_read_file(path, FILE_LIMIT, &text, &length, error, sizeof error) == 0) {
         model = sim_cost_model_parse(path, text, length, error, sizeof error);
         free(text);

@@ -9,8 +9,8 @@
 
 /*
  * From `file`, or when that is NULL what a scenario calls `name`: a path from the scenario's
- * folder, or the name of a model there, in ../nic/, or among those that are installed. NULL after a
- * complaint. Free with sim_cost_model_free().
+ * folder, or the name of a model there, in nic/ or ../nic/, or among those that are installed or
+ * lie in the sources of this build. NULL after a complaint. Free with sim_cost_model_free().
  */
 struct sim_cost_model *nic_read(const char *file, const char *scenario, const char *name);
 

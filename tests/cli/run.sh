@@ -145,6 +145,9 @@ bad_nic 's/^poll_ns:.*/poll_ns: 10/' "$line" 'poll_ns: is not a mapping'
 rm nic.yaml
 expect 2 "$KBTP" run --wire fifo good.yaml
 check "the missing cost model is named" grep -q nic.yaml err
+sed 's/^nic:.*/nic: nothing/' good.yaml >bad.yaml
+expect 2 "$KBTP" run --wire fifo bad.yaml
+check "a name that is no model's is told" grep -q 'bad.yaml: nic: there is no cost model nothing' err
 expect 2 "$KBTP" run --wire fifo missing.yaml
 expect 2 "$KBTP" run --wire fifo "$SOURCE/scenarios/ring/1+1-k2.yaml"
 expect 2 "$KBTP" run --wire rope good.yaml

@@ -241,12 +241,20 @@ static bool begin_call(struct sim_agent *agent, enum sim_call call, uint32_t con
     return true;
 }
 
-static int end_call(struct sim_agent *agent, enum sim_call call, uint32_t conn, int result)
+static int end_call_about(struct sim_agent *agent, enum sim_call call, uint32_t conn,
+                          uint64_t about, int result)
 {
-    observe(agent, (struct sim_access){
-                       .kind = SIM_CALL, .op = call, .conn = conn, .value = (uint64_t)result});
+    observe(
+        agent,
+        (struct sim_access){
+            .kind = SIM_CALL, .op = call, .conn = conn, .value = (uint64_t)result, .old = about});
     keep_word(agent, result);
     return result;
+}
+
+static int end_call(struct sim_agent *agent, enum sim_call call, uint32_t conn, int result)
+{
+    return end_call_about(agent, call, conn, 0, result);
 }
 
 static int poll_connect(struct rdma *r, const char *address, const struct rdma_conn_config *config,
@@ -318,7 +326,8 @@ static int poll_timer(struct rdma *r, uint32_t id, uint64_t delay_ns)
     int result;
     if (!begin_call(agent, SIM_CALL_TIMER, id, &result))
         return result;
-    return end_call(agent, SIM_CALL_TIMER, id, rnic_timer(agent->handle, id, delay_ns));
+    return end_call_about(agent, SIM_CALL_TIMER, id, delay_ns,
+                          rnic_timer(agent->handle, id, delay_ns));
 }
 
 static int poll_cq_arm(struct rdma *r, uint32_t cq, bool solicited_only)

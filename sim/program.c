@@ -5,6 +5,12 @@
 
 #include "sim/protocol_world.h"
 
+/* Exploring, a timer may expire at any time. In timed runs these are long against a request, and
+ * about as long as coming back to a target. */
+#define RETENTION_NS 200000u
+#define PROBE_NS 200000u
+#define RETRY_NS 20000u
+
 /* ---- features ---------------------------------------------------------------------------- */
 
 bool sim_program_allocates_directly(const struct sim_initiator *s)
@@ -65,8 +71,8 @@ struct kbtp_target_config sim_program_target(const struct sim_scenario *s)
         .request_credits = part->credits,
         .staging = 1,
         .session_count = part->sessions_count,
-        .retention_ns = part->retention != SIM_RETENTION_LASTS ? 1 : 0,
-        .probe_ns = part->probes != SIM_PROBES_NONE ? 1 : 0,
+        .retention_ns = part->retention != SIM_RETENTION_LASTS ? RETENTION_NS : 0,
+        .probe_ns = part->probes != SIM_PROBES_NONE ? PROBE_NS : 0,
         .ticket_timeout_ms = part->ticket_timeout ? 1 : 0,
         .ticket_looks = 1,
         .first_ticket = s->first_ticket,
@@ -100,8 +106,8 @@ struct kbtp_initiator_config sim_program_initiator(const struct sim_scenario *s,
                                            .give_up_looks = 1,
                                            .patient = !of->gives_up,
                                            .unmasked = s->counters == SIM_COUNTERS_UNMASKED,
-                                           .retry_first_ns = 1,
-                                           .retry_longest_ns = 1,
+                                           .retry_first_ns = RETRY_NS,
+                                           .retry_longest_ns = RETRY_NS,
                                            .retries = of->retries,
                                            .unchecked = true};
     memset(config.initiator_id, (int)(of->stranger ? initiator : of->session) + 1,

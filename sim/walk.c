@@ -149,7 +149,8 @@ static bool walk_once(struct sim_search *search, struct walk *walk)
     for (bool idle = true; walk->count < MAX_WALK_STEPS; idle = !w->effect) {
         struct sim_step steps[SIM_MAX_STEPS];
         uint32_t count = sim_world_enabled(w, steps);
-        if ((idle || count == 0) && sim_world_quiescent(w)) {
+        if ((idle || count == 0) && sim_world_quiescent(w) &&
+            !(walk->picker && sim_picker_goes_on(walk->picker, steps, count))) {
             end_quiescent(search);
             break;
         }

@@ -100,13 +100,13 @@ enum sim_access_kind {
     SIM_DIED,
 
     /* Of net/rdma.h and RNICs; `conn` and `op` are valid, and what is in brackets. */
-    SIM_POST,          /* work requests are posted [value: how many; op RDMA_RECV: receives] */
-    SIM_RING,          /* their doorbell is seen by the RNIC [as POST] */
-    SIM_POLL,          /* a completion queue is polled [value: completions taken] */
-    SIM_POLLED,        /* one of them [op, status; value: wr_id; octets: length] */
-    SIM_EVENT,         /* events are looked for [op: enum rdma_event_kind, or 0] */
-    SIM_CALL,          /* another call [op: enum sim_call; value: its result] */
-    SIM_FETCH,         /* a WQE is snapshotted */
+    SIM_POST,   /* work requests are posted [value: how many; op RDMA_RECV: receives] */
+    SIM_RING,   /* their doorbell is seen by the RNIC [as POST] */
+    SIM_POLL,   /* a completion queue is polled [value: completions taken] */
+    SIM_POLLED, /* one of them [op, status; value: wr_id; octets: length] */
+    SIM_EVENT,  /* events are looked for [op: enum rdma_event_kind, or 0] */
+    SIM_CALL,  /* another call [op: enum sim_call; value: its result; old: a timer's nanoseconds] */
+    SIM_FETCH, /* a WQE is snapshotted */
     SIM_GATHER,        /* [at, octets, value] */
     SIM_EMIT,          /* [octets: payload; response: of a READ or atomic] */
     SIM_PLACE,         /* [at, octets, value] */

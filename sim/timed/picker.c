@@ -10,9 +10,16 @@
 
 #define PS 1000.0 /* of a nanosecond */
 #define NOT_DUE UINT64_MAX
-#define ENDS 64u         /* connection ends of an RNIC */
-#define ON_THE_WAY 256u  /* messages to one of them, of which it is known when they arrive */
-#define FAULT_NS 20000.0 /* on average, until the environment strikes */
+#define ENDS 64u /* connection ends of an RNIC */
+#define ON_THE_WAY \
+    256u                  /* messages to one of them, of which it is known when they arrive, and its
+                             work requests, of which it is known when it learns of them */
+#define TIMERS 64u        /* of a CPU */
+#define FAULT_NS 5000.0   /* on average, until the environment strikes: so much, or up to ... */
+#define FAULT_DOUBLED 5.0 /* times doubled, another in each run */
+#define INTERRUPTED 0.005 /* of a CPU's accesses */
+#define INTERRUPTED_NS 30000.0
+#define GOES_ON 0.875 /* the chance that a run waits for a timer, when nothing else happens */
 #define MOST_TAIL 1000.0
 #define GIVE_UP_NS 1e6 /* until a sender gives up whom nobody answers */
 
@@ -31,12 +38,20 @@ struct due {
 struct inbound {
     uint32_t sent, delivered, answered;
     uint64_t arrives_ps[ON_THE_WAY];
+    uint64_t received_ps[ON_THE_WAY]; /* by the receiving side; 0: that is not known yet */
+};
+
+/* Work requests that a CPU has posted to an end. */
+struct outbound {
+    uint32_t posted, fetched;
+    uint64_t known_ps[ON_THE_WAY]; /* when the doorbell is there, and the work request */
 };
 
 struct agent_time {
     uint64_t free_ps; /* of a CPU */
     bool sleeps;
-    bool found; /* something, in the poll that it is in */
+    bool found;                  /* something, in the poll that it is in */
+    uint64_t expires_ps[TIMERS]; /* of a CPU, the timers that it has set */
     uint64_t send_free_ps, receive_free_ps, read_free_ps, write_free_ps, atomic_free_ps;
     uint64_t up_free_ps, down_free_ps; /* of an RNIC's link */
 };
@@ -50,8 +65,10 @@ struct sim_picker {
     struct due *before;
     uint32_t count;
     struct agent_time agents[SIM_MAX_AGENTS];
+    double fault_ns;
     double cpu_ns; /* of what the CPU did in the last step */
     struct inbound inbound[SIM_MAX_AGENTS][ENDS];
+    struct outbound outbound[SIM_MAX_AGENTS][ENDS];
 };
 
 struct sim_picker *sim_picker_new(const struct sim_world *w, const struct sim_costs *costs,
@@ -80,15 +97,6 @@ void sim_picker_free(struct sim_picker *p)
     free(p);
 }
 
-void sim_picker_begin(struct sim_picker *p, uint64_t seed)
-{
-    p->now_ps = p->sequence = 0;
-    p->chance = seed;
-    p->count = 0;
-    memset(p->agents, 0, sizeof p->agents);
-    memset(p->inbound, 0, sizeof p->inbound);
-}
-
 uint64_t sim_picker_now_ns(const struct sim_picker *p)
 {
     return p->now_ps / 1000;
@@ -100,6 +108,17 @@ uint64_t sim_picker_now_ns(const struct sim_picker *p)
 static double by_chance(struct sim_picker *p)
 {
     return (double)(sim_random64(&p->chance) >> 11) / 9007199254740992.0;
+}
+
+void sim_picker_begin(struct sim_picker *p, uint64_t seed)
+{
+    p->now_ps = p->sequence = 0;
+    p->chance = seed;
+    p->count = 0;
+    memset(p->agents, 0, sizeof p->agents);
+    memset(p->inbound, 0, sizeof p->inbound);
+    memset(p->outbound, 0, sizeof p->outbound);
+    p->fault_ns = FAULT_NS * exp2(FAULT_DOUBLED * by_chance(p));
 }
 
 /* Half of the steps take little longer, one in a hundred a hundred times as long: as things are. */
@@ -118,13 +137,20 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Takes what is used for `occupied_ns` from when it is free; `latency_ns` more until it is due. */
-static uint64_t use(struct sim_picker *p, uint64_t *free_ps, uint64_t from_ps, double occupied_ns,
-                    double latency_ns)
+/* Takes what is used for `occupied_ns` from when it is free: when that is. */
+static uint64_t use(struct sim_picker *p, uint64_t *free_ps, uint64_t from_ps, double occupied_ns)
 {
     uint64_t begin_ps = later(from_ps, *free_ps);
     *free_ps = begin_ps + vary(p, occupied_ns);
-    return *free_ps + vary(p, latency_ns);
+    return begin_ps;
+}
+
+/* The same, until it is over. */
+static uint64_t use_up(struct sim_picker *p, uint64_t *free_ps, uint64_t from_ps,
+                       double occupied_ns)
+{
+    use(p, free_ps, from_ps, occupied_ns);
+    return *free_ps;
 }
 
 /* ---- messages on the way ----------------------------------------------------------------- */
@@ -148,16 +174,38 @@ static void leaves(struct sim_picker *p, const struct end *end, uint32_t octets)
     p->agents[from].up_free_ps = first_ps + vary(p, passes_ns);
     uint64_t down_ps = later(first_ps, p->agents[to].down_free_ps);
     p->agents[to].down_free_ps = down_ps + vary(p, passes_ns);
+    in->received_ps[in->sent % ON_THE_WAY] = 0;
     in->arrives_ps[in->sent++ % ON_THE_WAY] =
         later(p->agents[from].up_free_ps, p->agents[to].down_free_ps) +
         vary(p, costs->link_latency_ns);
 }
 
-/* When message number `number` of those to this end has arrived. */
-static uint64_t arrives_ps(const struct inbound *in, uint32_t number)
+/* Of `count` so far, when number `number`; 0: nothing is to be waited for. */
+static uint64_t known_ps(const uint64_t known[ON_THE_WAY], uint32_t count, uint32_t number)
 {
-    bool known = number < in->sent && in->sent - number <= ON_THE_WAY;
-    return known ? in->arrives_ps[number % ON_THE_WAY] : 0;
+    return number < count && count - number <= ON_THE_WAY ? known[number % ON_THE_WAY] : 0;
+}
+
+static struct outbound *outbound_of(struct sim_picker *p, uint32_t rnic, uint32_t end)
+{
+    return &p->outbound[rnic][end % ENDS];
+}
+
+/* The RNIC learns of work requests that its CPU posts; receives cost the CPU nothing, as their
+ * doorbell is in memory. */
+static void posts(struct sim_picker *p, const struct sim_access *access)
+{
+    const struct sim_costs *costs = p->costs;
+    const struct sim_handle *h = p->w->agents[access->cpu].handle;
+    uint32_t count = (uint32_t)access->value;
+    if (access->op == RDMA_RECV)
+        return;
+    p->cpu_ns += costs->ring_ns + costs->post_ns * count;
+    struct outbound *out = outbound_of(p, h->rnic->agent, h->ends[access->conn].index);
+    double ns = costs->doorbell_ns + (count > 1 ? costs->wqe_fetch_ns : 0);
+    uint64_t at_ps = p->now_ps + (uint64_t)(p->cpu_ns * PS) + vary(p, ns);
+    for (uint32_t i = 0; i < count; i++)
+        out->known_ps[out->posted++ % ON_THE_WAY] = at_ps;
 }
 
 void sim_picker_observe(struct sim_picker *p, const struct sim_access *access)
@@ -170,7 +218,12 @@ void sim_picker_observe(struct sim_picker *p, const struct sim_access *access)
         break;
     }
     case SIM_POST:
-        p->cpu_ns += costs->ring_ns + costs->post_ns * (double)access->value;
+        posts(p, access);
+        break;
+    case SIM_CALL:
+        if (access->op == SIM_CALL_TIMER)
+            p->agents[access->cpu].expires_ps[access->conn % TIMERS] =
+                p->now_ps + access->old * (uint64_t)PS;
         break;
     case SIM_POLL:
         p->cpu_ns += costs->poll_ns;
@@ -185,6 +238,20 @@ void sim_picker_observe(struct sim_picker *p, const struct sim_access *access)
 
 /* ---- when steps are due ------------------------------------------------------------------ */
 
+/* On average so long, if not never. */
+static uint64_t some_time(struct sim_picker *p, double ns)
+{
+    return (uint64_t)(-log(1 - by_chance(p)) * ns * PS);
+}
+
+/* By chance a CPU is taken away for longer than anything here takes, within whatever it does. */
+static uint64_t interruption(struct sim_picker *p)
+{
+    if (p->spread == 0 || by_chance(p) >= INTERRUPTED)
+        return 0;
+    return some_time(p, INTERRUPTED_NS);
+}
+
 static uint64_t cpu_due_ps(struct sim_picker *p, const struct sim_step *step)
 {
     const struct sim_agent *agent = &p->w->agents[step->agent];
@@ -193,15 +260,72 @@ static uint64_t cpu_due_ps(struct sim_picker *p, const struct sim_step *step)
         return p->now_ps + vary(p, rings ? p->costs->doorbell_ns : p->costs->access_ns);
     }
     if (step->kind == SIM_STEP_EXPIRE)
-        return p->now_ps + (uint64_t)((double)rnic_timers(agent->handle)[step->queue] * PS);
+        return later(p->now_ps, p->agents[step->agent].expires_ps[step->queue % TIMERS]);
     /* In worlds of kind ring an RNIC makes the accesses of an allocator. */
     double ns = agent->kind == SIM_AGENT_RNIC ? p->costs->dma_read_ns : p->costs->access_ns;
-    return later(p->now_ps, p->agents[step->agent].free_ps) + vary(p, ns);
+    return later(p->now_ps, p->agents[step->agent].free_ps) + vary(p, ns) + interruption(p);
 }
 
 static uint64_t environment_due_ps(struct sim_picker *p)
 {
-    return p->now_ps + (uint64_t)(-log(1 - by_chance(p)) * FAULT_NS * PS);
+    return p->now_ps + some_time(p, p->fault_ns);
+}
+
+static const struct end *end_of(const struct sim_picker *p, const struct sim_step *step)
+{
+    return p->w->agents[step->agent].rnic->ends[step->queue];
+}
+
+/* What is inline is written to the RNIC with the doorbell. */
+static uint64_t fetch_ps(struct sim_picker *p, const struct due *due)
+{
+    const struct outbound *out = outbound_of(p, due->step.agent, due->step.queue);
+    const struct end *end = end_of(p, &due->step);
+    uint64_t at_ps = known_ps(out->known_ps, out->posted, due->number);
+    const struct rnic_wqe *wqe = rnic_wqe(end, end->state->launched);
+    if (at_ps != 0 && (wqe->flags & RDMA_INLINE))
+        at_ps += vary(p, wqe->length / p->costs->inline_gbytes_s);
+    return later(p->now_ps, at_ps);
+}
+
+/*
+ * An answer has its completion when it is delivered. An acknowledgement comes back from a message
+ * that has been delivered: it left when that was received, before it was written to memory.
+ */
+static uint64_t complete_ps(struct sim_picker *p, const struct sim_step *step)
+{
+    const struct sim_costs *c = p->costs;
+    const struct end *end = end_of(p, step);
+    if (rnic_has_response(rnic_wqe(end, end->state->completed)->op) || rnic_is_loop(end))
+        return p->now_ps;
+    double ns = c->acknowledge_ns + c->link_latency_ns - c->dma_write_ns;
+    return p->now_ps + vary(p, ns > 0 ? ns : 0);
+}
+
+/* When the receiving side has taken message `number` of those to this end. */
+static uint64_t received_ps(struct sim_picker *p, const struct sim_step *step, uint32_t number)
+{
+    struct inbound *in = inbound_of(p, step->agent, step->queue);
+    uint64_t arrives_ps = known_ps(in->arrives_ps, in->sent, number);
+    uint64_t *received = &in->received_ps[number % ON_THE_WAY];
+    if (arrives_ps == 0)
+        return p->now_ps;
+    if (*received == 0)
+        *received = use(p, &p->agents[step->agent].receive_free_ps, arrives_ps,
+                        p->costs->receive_message_ns) +
+                    vary(p, p->costs->receive_latency_ns);
+    return later(p->now_ps, *received);
+}
+
+/* When all of it is in memory, and seen where somebody polls for it. */
+static uint64_t deliver_ps(struct sim_picker *p, const struct due *due)
+{
+    const struct end *end = end_of(p, &due->step);
+    const struct rnic_packet *packet = rnic_inbound(end, rnic_inbound_next(end));
+    bool completes = packet->type == PACKET_RESPONSE ||
+                     (packet->type == PACKET_MESSAGE && packet->op != RDMA_WRITE);
+    return received_ps(p, &due->step, due->number) +
+           (completes ? vary(p, p->costs->completion_ns) : 0);
 }
 
 static double pieces_ns(const struct sim_picker *p, double gbytes_s)
@@ -214,29 +338,29 @@ static uint64_t rnic_due_ps(struct sim_picker *p, const struct due *due)
     const struct sim_step *step = &due->step;
     const struct sim_costs *c = p->costs;
     struct agent_time *t = &p->agents[step->agent];
-    struct inbound *in = inbound_of(p, step->agent, step->queue);
     uint64_t now_ps = p->now_ps;
     switch (step->kind) {
     case SIM_STEP_FETCH:
-        return now_ps;      /* it came with its doorbell */
+        return fetch_ps(p, due);
     case SIM_STEP_SNAPSHOT: /* what was before is done, and has enabled it */
         return now_ps + vary(p, c->wait_ns + c->enable_ns + c->chain_fetch_ns);
     case SIM_STEP_GATHER:
     case SIM_STEP_READ:
-        return use(p, &t->read_free_ps, now_ps, pieces_ns(p, c->dma_read_gbytes_s), c->dma_read_ns);
+        return use_up(p, &t->read_free_ps, now_ps, pieces_ns(p, c->dma_read_gbytes_s)) +
+               vary(p, c->dma_read_ns);
     case SIM_STEP_EMIT:
     case SIM_STEP_REPLY:
-        return use(p, &t->send_free_ps, now_ps, c->send_message_ns, c->send_latency_ns);
+        return use(p, &t->send_free_ps, now_ps, c->send_message_ns) + vary(p, c->send_latency_ns);
     case SIM_STEP_PLACE:
-        return use(p, &t->write_free_ps, later(now_ps, arrives_ps(in, due->number)),
-                   pieces_ns(p, c->dma_write_gbytes_s), c->receive_latency_ns + c->dma_write_ns);
+        return use_up(p, &t->write_free_ps, received_ps(p, step, due->number),
+                      pieces_ns(p, c->dma_write_gbytes_s)) +
+               vary(p, c->dma_write_ns);
     case SIM_STEP_DELIVER:
-        return use(p, &t->receive_free_ps, later(now_ps, arrives_ps(in, due->number)),
-                   c->receive_message_ns, c->completion_ns);
+        return deliver_ps(p, due);
     case SIM_STEP_ATOMIC:
-        return use(p, &t->atomic_free_ps, now_ps, c->atomic_ns, c->atomic_latency_ns);
+        return use_up(p, &t->atomic_free_ps, now_ps, c->atomic_ns) + vary(p, c->atomic_latency_ns);
     case SIM_STEP_COMPLETE:
-        return now_ps + vary(p, c->acknowledge_ns + c->completion_ns);
+        return complete_ps(p, step);
     case SIM_STEP_CONNECT:
         return now_ps + vary(p, c->connect_ns + c->link_latency_ns);
     case SIM_STEP_GIVE_UP:
@@ -270,6 +394,8 @@ static uint32_t number_of(struct sim_picker *p, const struct sim_step *step)
         return in->delivered + step->piece;
     if (step->kind == SIM_STEP_READ || step->kind == SIM_STEP_ATOMIC)
         return in->answered + step->piece;
+    if (step->kind == SIM_STEP_FETCH)
+        return outbound_of(p, step->agent, step->queue)->fetched;
     return 0;
 }
 
@@ -323,6 +449,14 @@ static bool is_before(const struct due *a, const struct due *b)
     return a->at_ps != b->at_ps ? a->at_ps < b->at_ps : a->sequence < b->sequence;
 }
 
+bool sim_picker_goes_on(struct sim_picker *p, const struct sim_step *steps, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (steps[i].kind == SIM_STEP_EXPIRE)
+            return by_chance(p) < GOES_ON;
+    return false;
+}
+
 uint32_t sim_picker_next(struct sim_picker *p, const struct sim_step *steps, uint32_t count)
 {
     uint32_t first = 0, sleeper = count;
@@ -349,12 +483,17 @@ void sim_picker_after(struct sim_picker *p, const struct sim_step *step)
     const struct sim_agent *agent = &p->w->agents[step->agent];
     struct agent_time *t = &p->agents[step->agent];
     struct inbound *in = inbound_of(p, step->agent, step->queue);
+    struct outbound *out = outbound_of(p, step->agent, step->queue);
     if (step->kind == SIM_STEP_DELIVER)
         in->delivered++;
     if (step->kind == SIM_STEP_REPLY)
         in->answered++;
-    if (step->kind == SIM_STEP_FLUSH) /* what was on the way will not be delivered */
+    if (step->kind == SIM_STEP_FETCH)
+        out->fetched += out->fetched != out->posted;
+    if (step->kind == SIM_STEP_FLUSH) { /* what was on the way will not be delivered, nor fetched */
         in->delivered = in->sent;
+        out->fetched = out->posted;
+    }
     if (p->w->effect)
         for (uint32_t i = 0; i < p->w->agents_count; i++)
             p->agents[i].sleeps = false;

@@ -27,6 +27,11 @@ void sim_picker_free(struct sim_picker *picker);
 
 /* A run begins, from the initial state, at time 0. */
 void sim_picker_begin(struct sim_picker *picker, uint64_t seed);
+/*
+ * Nothing happens any more: is the run to go on until one of the timers among these steps expires?
+ * Not for ever, as a timer may be set again and again.
+ */
+bool sim_picker_goes_on(struct sim_picker *picker, const struct sim_step *steps, uint32_t count);
 /* Which of the enabled steps (1 or more) is next: its index. It is to be run. */
 uint32_t sim_picker_next(struct sim_picker *picker, const struct sim_step *steps, uint32_t count);
 /* It has been run. */

@@ -333,6 +333,8 @@ void rw_explore(const struct rw_test *test, struct rw_outcomes *outcomes)
     for (uint64_t i = 0; i < 10 && !w->violation.property; i++)
         walk(w, i);
     struct sim_explore options = {.mode = SIM_EXHAUSTIVE, .check_commute = test->check_commute};
+    if (test->costs)
+        options = (struct sim_explore){.mode = SIM_TIMED, .runs = 1, .costs = test->costs};
     CU_ASSERT_EQUAL(sim_explore(w, &options, &outcomes->report), 0);
     CU_ASSERT_EQUAL(w->arena.hash, hash);
     if (outcomes->report.result == SIM_OK)

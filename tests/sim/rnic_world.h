@@ -60,6 +60,7 @@ struct rw_test {
     bool unconnected; /* the functions connect */
     bool no_receives;
     bool private_steps, check_commute;
+    const struct sim_costs *costs; /* one run in time (SIM_TIMED), instead of all there are */
     /* Before the search begins; may be NULL. */
     void (*set_up)(struct sim_world *w, struct rw *rw);
     const struct sim_checker *checker; /* or NULL */

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An RNIC a message at a time (sim/timed/nic) against one a step at a time (sim/timed/picker), with
+ * the same cost model: both say how long an operation takes.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rnic_world.h"
+#include "sim/read_file.h"
+#include "sim/timed/verbs.h"
+#include "tests/run.h"
+
+#define OCTETS 8u
+
+static uint32_t rounds; /* of the operation, one after the other */
+
+/* ---- an operation again and again, each as soon as the one before has ended --------------- */
+
+static bool reads(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    if (p->stage && !rw_completed(a, w, RDMA_READ))
+        return false;
+    if (p->stage == rounds)
+        return true;
+    CU_ASSERT_EQUAL(rw_read(a, w, w->x, RW_SINK, RDMA_SIGNALED), 0);
+    p->stage++;
+    return false;
+}
+
+static bool fetch_adds(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    if (p->stage && !rw_completed(a, w, RDMA_FETCH_ADD))
+        return false;
+    if (p->stage == rounds)
+        return true;
+    CU_ASSERT_EQUAL(rw_fetch_add(a, w, w->x, 1, 0, RW_SINK, RDMA_SIGNALED), 0);
+    p->stage++;
+    return false;
+}
+
+/* The receives were posted with the connection: there are two. Only the last SEND is signaled. */
+static bool sends(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    struct rdma_wc wc;
+    bool first = a->index == 0, comes = !(first && p->stage == 0);
+    if (comes && !rw_poll(a, w, &wc))
+        return false;
+    if (comes)
+        CU_ASSERT(wc.op == RDMA_RECV && wc.status == RDMA_OK);
+    if (first && p->stage == rounds)
+        return true;
+    CU_ASSERT_EQUAL(rw_send(a, w, p->stage, 0), 0);
+    p->stage++;
+    return !first && p->stage == rounds;
+}
+
+/* Each waits for the other's value in its own host's memory. Nobody looks at completions: the send
+ * queue has room for all. */
+static bool writes(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    bool first = a->index == 0;
+    const mem64 *mine = first ? w->x : w->y, *its = first ? w->y : w->x;
+    uint64_t awaited = first ? p->stage : p->stage + 1;
+    if (awaited && mem_load64(&a->mem, mine) != awaited)
+        return false;
+    if (first && p->stage == rounds)
+        return true;
+    CU_ASSERT_EQUAL(rw_write(a, w, its, p->stage + 1, 0), 0);
+    p->stage++;
+    return !first && p->stage == rounds;
+}
+
+static const struct kind {
+    const char *name;
+    uint32_t op;
+    rw_code first, second;
+    uint32_t rounds; /* at most */
+    bool one_way;
+} kinds[] = {{"READ", RDMA_READ, reads, rw_idle, 5, false},
+             {"FetchAdd", RDMA_FETCH_ADD, fetch_adds, rw_idle, 5, false},
+             {"SEND", RDMA_SEND, sends, sends, 2, true},
+             {"WRITE", RDMA_WRITE, writes, writes, 4, true}};
+
+static double run_ns(const struct kind *kind, const struct sim_costs *costs, uint32_t count)
+{
+    static struct rw_outcomes outcomes;
+    const struct rw_test test = {.code = {kind->first, kind->second},
+                                 .agents = 2,
+                                 .ordering = SIM_ORDERING_INFINIBAND,
+                                 .costs = costs};
+    rounds = count;
+    rw_explore(&test, &outcomes);
+    CU_ASSERT_EQUAL(outcomes.report.result, SIM_OK);
+    CU_ASSERT_EQUAL(outcomes.report.quiescent, 1);
+    return (double)outcomes.report.simulated_ns;
+}
+
+static void compare(const char *name, const struct sim_costs *costs, const struct kind *kind)
+{
+    const struct sim_verbs verbs = {
+        .op = kind->op, .octets = OCTETS, .max_inline = 16, .depth = 1, .reads = 1, .hops = 1};
+    double steps_ns =
+        (run_ns(kind, costs, kind->rounds) - run_ns(kind, costs, 1)) / (kind->rounds - 1);
+    double messages_ns = sim_verbs_latency_ns(costs, &verbs);
+    if (kind->one_way)
+        steps_ns /= 2;
+    CU_ASSERT(fabs(steps_ns / messages_ns - 1) < 0.01);
+    printf("%s %s: %.0f ns in steps, %.0f ns as messages, %+.1f %%\n", name, kind->name, steps_ns,
+           messages_ns, (steps_ns / messages_ns - 1) * 100);
+}
+
+static void levels(void)
+{
+    static const char *const names[] = {"connectx3-qdr", "mlx4-qdr-pcie2", "connectx4-edr",
+                                        "connectx5"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[1024], error[900], *text;
+        size_t length;
+        snprintf(path, sizeof path, NICS "/%s.yaml", names[i]);
+        CU_ASSERT_FATAL(sim_read_file(path, 1u << 20, &text, &length, error, sizeof error) == 0);
+        struct sim_cost_model *model =
+            sim_cost_model_parse(path, text, length, error, sizeof error);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(model);
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+            compare(names[i], &model->costs, &kinds[k]);
+        sim_cost_model_free(model);
+        free(text);
+    }
+}
+
+int main(void)
+{
+    const struct test tests[] = {{"each operation, each cost model", levels}};
+    return run_tests("sim/timed levels", tests, sizeof tests / sizeof *tests);
+}

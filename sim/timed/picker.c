@@ -459,13 +459,13 @@ bool sim_picker_goes_on(struct sim_picker *p, const struct sim_step *steps, uint
 
 uint32_t sim_picker_next(struct sim_picker *p, const struct sim_step *steps, uint32_t count)
 {
-    uint32_t first = 0, sleeper = count;
+    uint32_t first = 0, sleeper = count, sleepers = 0;
     bool others = false;
     make_list(p, steps, count);
     for (uint32_t i = 0; i < count; i++) {
         if (is_before(&p->due[i], &p->due[first]))
             first = i;
-        if (p->due[i].sleeps && sleeper == count)
+        if (p->due[i].sleeps && by_chance(p) * ++sleepers < 1) /* any of them */
             sleeper = i;
         others |= !p->due[i].sleeps && !sim_step_is_environment(&p->due[i].step);
     }

@@ -39,12 +39,25 @@ struct inbound {
     uint32_t sent, delivered, answered;
     uint64_t arrives_ps[ON_THE_WAY];
     uint64_t received_ps[ON_THE_WAY]; /* by the receiving side; 0: that is not known yet */
+    uint32_t taken;                   /* of those that have no answer */
+    uint64_t taken_ps[ON_THE_WAY];
+    bool takes;               /* the next one is of them */
+    uint64_t last_deliver_ps; /* when it was done last */
+    uint64_t last_reply_ps;
 };
 
-/* Work requests that a CPU has posted to an end. */
+/*
+ * Work requests that a CPU has posted to an end, and its message in the making. Of a world's steps
+ * one is made at a time, while an RNIC works at several: what a message waits for but for the one
+ * before it begins when the RNIC knows of it.
+ */
 struct outbound {
-    uint32_t posted, fetched;
-    uint64_t known_ps[ON_THE_WAY]; /* when the doorbell is there, and the work request */
+    uint32_t posted, fetched, completed; /* completed: of those that have no answer */
+    uint64_t known_ps[ON_THE_WAY];       /* when the doorbell is there, and the work request */
+    uint64_t begun_ps, gathered_ps;      /* of the message in the making */
+    bool completes;                      /* the next one that does is of them */
+    uint64_t last_emit_ps;               /* when that was done last */
+    uint64_t last_snapshot_ps;           /* of a managed queue */
 };
 
 struct agent_time {
@@ -118,6 +131,8 @@ void sim_picker_begin(struct sim_picker *p, uint64_t seed)
     memset(p->agents, 0, sizeof p->agents);
     memset(p->inbound, 0, sizeof p->inbound);
     memset(p->outbound, 0, sizeof p->outbound);
+    for (uint32_t i = 0; i < SIM_MAX_AGENTS * ENDS; i++)
+        p->outbound[i / ENDS][i % ENDS].last_snapshot_ps = NOT_DUE;
     p->fault_ns = FAULT_NS * exp2(FAULT_DOUBLED * by_chance(p));
 }
 
@@ -169,15 +184,18 @@ static void leaves(struct sim_picker *p, const struct end *end, uint32_t octets)
         return;
     uint32_t from = end->handle->rnic->agent, to = peer->handle->rnic->agent;
     struct inbound *in = inbound_of(p, to, peer->index);
+    uint64_t *arrives_ps = &in->arrives_ps[in->sent % ON_THE_WAY];
+    in->received_ps[in->sent++ % ON_THE_WAY] = 0;
+    *arrives_ps = p->now_ps;
+    if (from == to) /* it turns round within the RNIC */
+        return;
     double passes_ns = sim_costs_wire_octets(costs, octets) * 8 / costs->link_gbits_s;
     uint64_t first_ps = later(p->now_ps, p->agents[from].up_free_ps);
     p->agents[from].up_free_ps = first_ps + vary(p, passes_ns);
     uint64_t down_ps = later(first_ps, p->agents[to].down_free_ps);
     p->agents[to].down_free_ps = down_ps + vary(p, passes_ns);
-    in->received_ps[in->sent % ON_THE_WAY] = 0;
-    in->arrives_ps[in->sent++ % ON_THE_WAY] =
-        later(p->agents[from].up_free_ps, p->agents[to].down_free_ps) +
-        vary(p, costs->link_latency_ns);
+    *arrives_ps = later(p->agents[from].up_free_ps, p->agents[to].down_free_ps) +
+                  vary(p, costs->link_latency_ns);
 }
 
 /* Of `count` so far, when number `number`; 0: nothing is to be waited for. */
@@ -276,30 +294,74 @@ static const struct end *end_of(const struct sim_picker *p, const struct sim_ste
     return p->w->agents[step->agent].rnic->ends[step->queue];
 }
 
-/* What is inline is written to the RNIC with the doorbell. */
+/* What is inline is written to the RNIC with the doorbell. A WAIT, or an ENABLE, is done with it. */
 static uint64_t fetch_ps(struct sim_picker *p, const struct due *due)
 {
-    const struct outbound *out = outbound_of(p, due->step.agent, due->step.queue);
+    struct outbound *out = outbound_of(p, due->step.agent, due->step.queue);
     const struct end *end = end_of(p, &due->step);
     uint64_t at_ps = known_ps(out->known_ps, out->posted, due->number);
     const struct rnic_wqe *wqe = rnic_wqe(end, end->state->launched);
+    if (wqe->op == RDMA_WAIT || wqe->op == RDMA_ENABLE)
+        return p->now_ps + vary(p, wqe->op == RDMA_WAIT ? p->costs->wait_ns : p->costs->enable_ns);
     if (at_ps != 0 && (wqe->flags & RDMA_INLINE))
         at_ps += vary(p, wqe->length / p->costs->inline_gbytes_s);
+    out->begun_ps = out->last_emit_ps == p->now_ps ? at_ps : later(p->now_ps, at_ps);
+    out->gathered_ps = out->begun_ps;
     return later(p->now_ps, at_ps);
+}
+
+/* A piece of the message in the making is there. */
+static uint64_t gather_ps(struct sim_picker *p, const struct sim_step *step, double piece_ns)
+{
+    struct outbound *out = outbound_of(p, step->agent, step->queue);
+    uint64_t at_ps = use_up(p, &p->agents[step->agent].read_free_ps, out->begun_ps, piece_ns) +
+                     vary(p, p->costs->dma_read_ns);
+    out->gathered_ps = later(out->gathered_ps, at_ps);
+    return later(p->now_ps, at_ps);
+}
+
+static uint64_t emit_ps(struct sim_picker *p, const struct sim_step *step)
+{
+    const struct outbound *out = outbound_of(p, step->agent, step->queue);
+    uint64_t begin_ps =
+        use(p, &p->agents[step->agent].send_free_ps, out->gathered_ps, p->costs->send_message_ns);
+    return later(p->now_ps, begin_ps + vary(p, p->costs->send_latency_ns));
+}
+
+/* One that only waited for the answer before it was ready meanwhile. */
+static uint64_t reply_ps(struct sim_picker *p, const struct sim_step *step)
+{
+    const struct sim_costs *c = p->costs;
+    bool ready = inbound_of(p, step->agent, step->queue)->last_reply_ps == p->now_ps;
+    return use(p, &p->agents[step->agent].send_free_ps, p->now_ps, c->send_message_ns) +
+           vary(p, ready ? c->send_message_ns : c->send_latency_ns);
+}
+
+/* What is enabled together is fetched together, as far as there is room for it. */
+static uint64_t snapshot_ps(struct sim_picker *p, const struct sim_step *step)
+{
+    if (outbound_of(p, step->agent, step->queue)->last_snapshot_ps == p->now_ps)
+        return p->now_ps;
+    return p->now_ps + vary(p, p->costs->chain_fetch_ns);
 }
 
 /*
  * An answer has its completion when it is delivered. An acknowledgement comes back from a message
  * that has been delivered: it left when that was received, before it was written to memory.
  */
-static uint64_t complete_ps(struct sim_picker *p, const struct sim_step *step)
+static uint64_t complete_ps(struct sim_picker *p, const struct due *due)
 {
     const struct sim_costs *c = p->costs;
-    const struct end *end = end_of(p, step);
-    if (rnic_has_response(rnic_wqe(end, end->state->completed)->op) || rnic_is_loop(end))
+    const struct end *end = end_of(p, &due->step), *peer = rnic_peer(end);
+    uint16_t op = rnic_wqe(end, end->state->completed)->op;
+    struct outbound *out = outbound_of(p, due->step.agent, due->step.queue);
+    out->completes = !rnic_has_response(op) && !rnic_is_local(op);
+    if (!out->completes || rnic_is_loop(end) || !peer)
         return p->now_ps;
+    const struct inbound *in = inbound_of(p, peer->handle->rnic->agent, peer->index);
     double ns = c->acknowledge_ns + c->link_latency_ns - c->dma_write_ns;
-    return p->now_ps + vary(p, ns > 0 ? ns : 0);
+    return later(p->now_ps,
+                 known_ps(in->taken_ps, in->taken, due->number) + vary(p, ns > 0 ? ns : 0));
 }
 
 /* When the receiving side has taken message `number` of those to this end. */
@@ -314,7 +376,7 @@ static uint64_t received_ps(struct sim_picker *p, const struct sim_step *step, u
         *received = use(p, &p->agents[step->agent].receive_free_ps, arrives_ps,
                         p->costs->receive_message_ns) +
                     vary(p, p->costs->receive_latency_ns);
-    return later(p->now_ps, *received);
+    return *received;
 }
 
 /* When all of it is in memory, and seen where somebody polls for it. */
@@ -324,8 +386,11 @@ static uint64_t deliver_ps(struct sim_picker *p, const struct due *due)
     const struct rnic_packet *packet = rnic_inbound(end, rnic_inbound_next(end));
     bool completes = packet->type == PACKET_RESPONSE ||
                      (packet->type == PACKET_MESSAGE && packet->op != RDMA_WRITE);
-    return received_ps(p, &due->step, due->number) +
-           (completes ? vary(p, p->costs->completion_ns) : 0);
+    struct inbound *in = inbound_of(p, due->step.agent, due->step.queue);
+    in->takes = packet->type == PACKET_MESSAGE;
+    uint64_t at_ps = later(p->now_ps, received_ps(p, &due->step, due->number));
+    bool ready = in->last_deliver_ps == p->now_ps && at_ps == p->now_ps;
+    return at_ps + (completes && !ready ? vary(p, p->costs->completion_ns) : 0);
 }
 
 static double pieces_ns(const struct sim_picker *p, double gbytes_s)
@@ -342,25 +407,27 @@ static uint64_t rnic_due_ps(struct sim_picker *p, const struct due *due)
     switch (step->kind) {
     case SIM_STEP_FETCH:
         return fetch_ps(p, due);
-    case SIM_STEP_SNAPSHOT: /* what was before is done, and has enabled it */
-        return now_ps + vary(p, c->wait_ns + c->enable_ns + c->chain_fetch_ns);
+    case SIM_STEP_SNAPSHOT:
+        return snapshot_ps(p, step);
     case SIM_STEP_GATHER:
+        return gather_ps(p, step, pieces_ns(p, c->dma_read_gbytes_s));
     case SIM_STEP_READ:
         return use_up(p, &t->read_free_ps, now_ps, pieces_ns(p, c->dma_read_gbytes_s)) +
                vary(p, c->dma_read_ns);
     case SIM_STEP_EMIT:
+        return emit_ps(p, step);
     case SIM_STEP_REPLY:
-        return use(p, &t->send_free_ps, now_ps, c->send_message_ns) + vary(p, c->send_latency_ns);
+        return reply_ps(p, step);
     case SIM_STEP_PLACE:
-        return use_up(p, &t->write_free_ps, received_ps(p, step, due->number),
-                      pieces_ns(p, c->dma_write_gbytes_s)) +
-               vary(p, c->dma_write_ns);
+        return later(now_ps, use_up(p, &t->write_free_ps, received_ps(p, step, due->number),
+                                    pieces_ns(p, c->dma_write_gbytes_s)) +
+                                 vary(p, c->dma_write_ns));
     case SIM_STEP_DELIVER:
         return deliver_ps(p, due);
     case SIM_STEP_ATOMIC:
         return use_up(p, &t->atomic_free_ps, now_ps, c->atomic_ns) + vary(p, c->atomic_latency_ns);
     case SIM_STEP_COMPLETE:
-        return complete_ps(p, step);
+        return complete_ps(p, due);
     case SIM_STEP_CONNECT:
         return now_ps + vary(p, c->connect_ns + c->link_latency_ns);
     case SIM_STEP_GIVE_UP:
@@ -394,8 +461,11 @@ static uint32_t number_of(struct sim_picker *p, const struct sim_step *step)
         return in->delivered + step->piece;
     if (step->kind == SIM_STEP_READ || step->kind == SIM_STEP_ATOMIC)
         return in->answered + step->piece;
+    const struct outbound *out = outbound_of(p, step->agent, step->queue);
     if (step->kind == SIM_STEP_FETCH)
-        return outbound_of(p, step->agent, step->queue)->fetched;
+        return out->fetched;
+    if (step->kind == SIM_STEP_COMPLETE)
+        return out->completed;
     return 0;
 }
 
@@ -478,22 +548,51 @@ uint32_t sim_picker_next(struct sim_picker *p, const struct sim_step *steps, uin
     return first;
 }
 
+static void after_rnic(struct sim_picker *p, const struct sim_step *step)
+{
+    struct inbound *in = inbound_of(p, step->agent, step->queue);
+    struct outbound *out = outbound_of(p, step->agent, step->queue);
+    switch (step->kind) {
+    case SIM_STEP_SNAPSHOT:
+        out->last_snapshot_ps = p->now_ps;
+        out->known_ps[out->posted++ % ON_THE_WAY] = p->now_ps;
+        break;
+    case SIM_STEP_FETCH:
+        out->fetched += out->fetched != out->posted;
+        break;
+    case SIM_STEP_EMIT:
+        out->last_emit_ps = p->now_ps;
+        break;
+    case SIM_STEP_DELIVER:
+        in->delivered++;
+        in->last_deliver_ps = p->now_ps;
+        if (in->takes)
+            in->taken_ps[in->taken++ % ON_THE_WAY] = p->now_ps;
+        break;
+    case SIM_STEP_REPLY:
+        in->answered++;
+        in->last_reply_ps = p->now_ps;
+        break;
+    case SIM_STEP_COMPLETE:
+        out->completed += out->completes;
+        break;
+    case SIM_STEP_FLUSH: /* what was on the way will not be delivered, nor fetched */
+        in->delivered = in->sent;
+        in->taken = 0;
+        out->fetched = out->posted;
+        out->completed = 0;
+        break;
+    default:
+        break;
+    }
+}
+
 void sim_picker_after(struct sim_picker *p, const struct sim_step *step)
 {
     const struct sim_agent *agent = &p->w->agents[step->agent];
     struct agent_time *t = &p->agents[step->agent];
-    struct inbound *in = inbound_of(p, step->agent, step->queue);
-    struct outbound *out = outbound_of(p, step->agent, step->queue);
-    if (step->kind == SIM_STEP_DELIVER)
-        in->delivered++;
-    if (step->kind == SIM_STEP_REPLY)
-        in->answered++;
-    if (step->kind == SIM_STEP_FETCH)
-        out->fetched += out->fetched != out->posted;
-    if (step->kind == SIM_STEP_FLUSH) { /* what was on the way will not be delivered, nor fetched */
-        in->delivered = in->sent;
-        out->fetched = out->posted;
-    }
+    if (agent->rnic)
+        after_rnic(p, step);
     if (p->w->effect)
         for (uint32_t i = 0; i < p->w->agents_count; i++)
             p->agents[i].sleeps = false;

@@ -235,6 +235,8 @@ static void explore(const struct cw_test *test, struct cw_outcomes *outcomes, bo
     for (uint64_t i = 0; i < 4; i++)
         walk(w.w, i);
     struct sim_explore options = {.mode = SIM_EXHAUSTIVE, .check_commute = commute};
+    if (test->costs)
+        options = (struct sim_explore){.mode = SIM_TIMED, .runs = 1, .costs = test->costs};
     CU_ASSERT_EQUAL(sim_explore(w.w, &options, &outcomes->report), 0);
     CU_ASSERT_EQUAL(outcomes->report.result, SIM_OK);
     if (outcomes->report.result == SIM_VIOLATION)
@@ -261,6 +263,13 @@ void cw_run(struct cw_test test, struct cw_outcomes *outcomes)
         fprintf(stderr, "%llu states, %llu with private steps as choices, %u outcomes\n",
                 (unsigned long long)outcomes->report.states, (unsigned long long)all.report.states,
                 outcomes->count);
+}
+
+double cw_run_ns(const struct cw_test *test, struct cw_outcomes *outcomes)
+{
+    explore(test, outcomes, false);
+    CU_ASSERT_EQUAL(outcomes->report.quiescent, 1);
+    return (double)outcomes->report.simulated_ns;
 }
 
 bool cw_has(const struct cw_outcomes *o, uint32_t word, uint64_t value)

@@ -47,6 +47,7 @@ struct cw_test {
     uint32_t send_depth; /* 0: 4. How many are fetched ahead */
     bool big_endian;     /* fields */
     bool private_steps;
+    const struct sim_costs *costs; /* of cw_run_ns() */
 };
 
 struct cw_outcome {
@@ -71,6 +72,8 @@ void cw_close(struct cw *w);
  * same outcomes, and all steps must commute. What is returned is of the former.
  */
 void cw_run(struct cw_test test, struct cw_outcomes *outcomes);
+/* One run in time (SIM_TIMED): how long it takes, until all is quiet. */
+double cw_run_ns(const struct cw_test *test, struct cw_outcomes *outcomes);
 /* Is there an outcome with this value of a word? */
 bool cw_has(const struct cw_outcomes *o, uint32_t word, uint64_t value);
 

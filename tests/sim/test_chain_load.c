@@ -15,7 +15,9 @@
 #include "chain_load_software.h"
 #include "ref/chain_load.h"
 #include "sim/explore.h"
+#include "sim/read_file.h"
 #include "sim/rnic.h"
+#include "sim/timed/costs.h"
 #include "tests/run.h"
 
 #define REQUESTS 2u
@@ -37,8 +39,9 @@ struct chain_test {
     uint32_t fetched_ahead; /* work requests of a queue; 0: 2 */
     bool atomic_big_endian;
     bool fields_little_endian;
-    bool every_step; /* no step is taken at once */
-    bool by_chance;  /* walks instead of all orders: what is wrong is found soon */
+    bool every_step;               /* no step is taken at once */
+    bool by_chance;                /* walks instead of all orders: what is wrong is found soon */
+    const struct sim_costs *costs; /* one run in time (SIM_TIMED) instead */
     /* What is wrong with the program; may be NULL. */
     void (*spoil)(struct kbtp_chain_wr *wrs, uint32_t which);
     uint32_t which;
@@ -285,7 +288,7 @@ static void open_world(const struct chain_test *test)
 
 /* ---- exploring --------------------------------------------------------------------------- */
 
-static uint64_t states;
+static uint64_t states, simulated_ns;
 
 /* What of `answered` is false was said of the chain: the software answers all. */
 static struct sim_violation explore(const struct chain_test *test, enum sim_result *result)
@@ -295,15 +298,18 @@ static struct sim_violation explore(const struct chain_test *test, enum sim_resu
     sim_cpu_start(world);
     sim_arena_seal(&world->arena);
     world->arena.undo_used = world->arena.undo_start = 0;
-    const struct sim_explore options = {.mode = test->by_chance ? SIM_RANDOM : SIM_EXHAUSTIVE,
-                                        .seed = 1,
-                                        .runs = getenv("SLOW") ? 200 : 2000,
-                                        .check_commute = test->every_step};
+    struct sim_explore options = {.mode = test->by_chance ? SIM_RANDOM : SIM_EXHAUSTIVE,
+                                  .seed = 1,
+                                  .runs = getenv("SLOW") ? 200 : 2000,
+                                  .check_commute = test->every_step};
+    if (test->costs)
+        options = (struct sim_explore){.mode = SIM_TIMED, .runs = 1, .costs = test->costs};
     CU_ASSERT_EQUAL(sim_explore(world, &options, &report), 0);
     CU_ASSERT_PTR_NULL(sim_arena_check(&world->arena));
     CU_ASSERT(report.result == SIM_VIOLATION || report.quiescent != 0);
     *result = report.result;
     states = report.states;
+    simulated_ns = report.simulated_ns;
     if (getenv("RNIC_STATES"))
         fprintf(stderr, "%llu states, depth %u, %llu quiescent, %.1f s, %s\n",
                 (unsigned long long)report.states, report.depth_max,
@@ -395,6 +401,29 @@ static void as_software_rdmap(void)
 static void as_software_infiniband(void)
 {
     as_software(SIM_ORDERING_INFINIBAND);
+}
+
+/* In time: the same answer, and what a LOAD takes. docs/validation.md has this figure. */
+static void in_time(void)
+{
+    char error[900], *text;
+    size_t length;
+    CU_ASSERT_FATAL(sim_read_file(NIC, 1u << 20, &text, &length, error, sizeof error) == 0);
+    struct sim_cost_model *model = sim_cost_model_parse(NIC, text, length, error, sizeof error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(model);
+    struct chain_test test = {.requests = {load(SEALED_16, 2, 16), load(SEALED_16, 2, 16)},
+                              .count = 1,
+                              .ordering = SIM_ORDERING_INFINIBAND,
+                              .every_step = true,
+                              .fetched_ahead = 16,
+                              .costs = &model->costs};
+    expect_as_software(&test, true);
+    uint64_t one_ns = simulated_ns;
+    test.count = 2;
+    expect_as_software(&test, true);
+    printf("a LOAD by the chain: %llu ns\n", (unsigned long long)(simulated_ns - one_ns));
+    sim_cost_model_free(model);
+    free(text);
 }
 
 /* ---- more than one request --------------------------------------------------------------- */
@@ -772,6 +801,7 @@ int main(void)
         {"a software target to compare with", open_software},
         {"as the software target, RDMAP", as_software_rdmap},
         {"as the software target, InfiniBand", as_software_infiniband},
+        {"in time", in_time},
         {"what is not answered", not_such_a_request},
         {"runs follow each other", runs_follow_each_other},
         {"a handle beyond the table", beyond_the_table},

@@ -73,6 +73,27 @@ static bool writes(struct sim_agent *a, const struct rw *w, struct rw_private *p
     return !first && p->stage == rounds;
 }
 
+/* ---- as many as the queue takes, always --------------------------------------------------- */
+
+#define DEPTH 4u
+
+static uint16_t stream_op;
+
+static bool streams(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    if (p->stage - p->result[0] == DEPTH || p->stage == rounds)
+        p->result[0] += rw_completed(a, w, stream_op);
+    if (p->result[0] == rounds)
+        return true;
+    if (p->stage - p->result[0] == DEPTH || p->stage == rounds)
+        return false;
+    CU_ASSERT_EQUAL(stream_op == RDMA_READ ? rw_read(a, w, w->x, RW_SINK, RDMA_SIGNALED)
+                                           : rw_write(a, w, w->x, 1, RDMA_SIGNALED),
+                    0);
+    p->stage++;
+    return false;
+}
+
 static const struct kind {
     const char *name;
     uint32_t op;
@@ -112,6 +133,20 @@ static void compare(const char *name, const struct sim_costs *costs, const struc
            messages_ns, (steps_ns / messages_ns - 1) * 100);
 }
 
+static void compare_streams(const char *name, const struct sim_costs *costs, uint16_t op)
+{
+    const struct kind kind = {.first = streams, .second = rw_idle};
+    const struct sim_verbs verbs = {
+        .op = op, .octets = OCTETS, .max_inline = 16, .depth = DEPTH, .reads = 2, .hops = 1};
+    stream_op = op;
+    double steps_ns = (run_ns(&kind, costs, 60) - run_ns(&kind, costs, 20)) / 40;
+    double messages_ns = 1e9 / sim_verbs_rate(costs, &verbs);
+    CU_ASSERT(fabs(steps_ns / messages_ns - 1) < 0.06);
+    printf("%s stream of %s: %.1f ns in steps, %.1f ns as messages, %+.1f %%\n", name,
+           op == RDMA_READ ? "READs" : "WRITEs", steps_ns, messages_ns,
+           (steps_ns / messages_ns - 1) * 100);
+}
+
 static void levels(void)
 {
     static const char *const names[] = {"connectx3-qdr", "mlx4-qdr-pcie2", "connectx4-edr",
@@ -126,6 +161,8 @@ static void levels(void)
         CU_ASSERT_PTR_NOT_NULL_FATAL(model);
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
             compare(names[i], &model->costs, &kinds[k]);
+        compare_streams(names[i], &model->costs, RDMA_WRITE);
+        compare_streams(names[i], &model->costs, RDMA_READ);
         sim_cost_model_free(model);
         free(text);
     }

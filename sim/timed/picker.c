@@ -294,7 +294,7 @@ static const struct end *end_of(const struct sim_picker *p, const struct sim_ste
     return p->w->agents[step->agent].rnic->ends[step->queue];
 }
 
-/* What is inline is written to the RNIC with the doorbell. A WAIT, or an ENABLE, is done with it. */
+/* What is inline comes with the doorbell. With a WAIT, or an ENABLE, this is all that is done. */
 static uint64_t fetch_ps(struct sim_picker *p, const struct due *due)
 {
     struct outbound *out = outbound_of(p, due->step.agent, due->step.queue);

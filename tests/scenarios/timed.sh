@@ -19,7 +19,7 @@ timed() { # SCENARIO OPTIONS...
 
 # Those that need more luck than so few runs have, to reach all that they must.
 rare=' races/end-to-end faults/half-open faults/stalled-worker faults/ticket-abandoned
-    faults/ticket-recovered '
+    faults/ticket-recovered faults/target-restarts-twice '
 for file in "$SOURCE"/scenarios/races/*.yaml "$SOURCE"/scenarios/faults/*.yaml; do
     scenario=${file#"$SOURCE/scenarios/"}
     scenario=${scenario%.yaml}

@@ -17,7 +17,6 @@
 #include "sim/read_file.h"
 #include "sim/replay.h"
 
-#define MAX_SCENARIO_OCTETS (1u << 20)
 #define DEFAULT_RUNS 10000u
 #define DEFAULT_PCT_DEPTH 3u
 #define DEFAULT_SPREAD 4
@@ -699,7 +698,7 @@ static int run(int argc, char **argv)
     }
     char error[ERROR_OCTETS], *text;
     size_t length;
-    if (sim_read_file(path, MAX_SCENARIO_OCTETS, &text, &length, error, sizeof error) != 0) {
+    if (sim_read_file(path, SIM_TEXT_LIMIT, &text, &length, error, sizeof error) != 0) {
         cli_complain("%s", error);
         return CLI_BAD_INPUT;
     }

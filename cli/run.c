@@ -15,7 +15,6 @@
 #include "sim/scenario_set.h"
 #include "version.h"
 
-#define FILE_LIMIT ((size_t)1 << 20)
 #define ERROR_OCTETS 900u
 #define DEFAULT_RUNS "1000"
 
@@ -278,7 +277,7 @@ static int run(int argc, char **argv)
     }
     char error[ERROR_OCTETS], *text;
     size_t length;
-    if (sim_read_file(path, FILE_LIMIT, &text, &length, error, sizeof error) != 0) {
+    if (sim_read_file(path, SIM_TEXT_LIMIT, &text, &length, error, sizeof error) != 0) {
         cli_complain("%s", error);
         return CLI_BAD_INPUT;
     }

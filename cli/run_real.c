@@ -15,7 +15,6 @@
 #define OPTIONS struct run_real_options
 #include "cli/set.h"
 
-#define MAX_SCENARIO_OCTETS (1u << 20)
 #define MAX_SCENARIOS 256u
 #define ERROR_OCTETS 1000u
 #define DEFAULT_TIMEOUT 10.0
@@ -99,7 +98,7 @@ static struct sim_scenario *read_scenario(const char *path)
     char error[ERROR_OCTETS], *text;
     size_t length;
     struct sim_scenario *scenario = NULL;
-    if (sim_read_file(path, MAX_SCENARIO_OCTETS, &text, &length, error, sizeof error) != 0) {
+    if (sim_read_file(path, SIM_TEXT_LIMIT, &text, &length, error, sizeof error) != 0) {
         cli_complain("%s", error);
         return NULL;
     }

@@ -189,11 +189,10 @@ static void lay_out(struct bench *b)
         s->places = carve(&memory, b->depth * sizeof *s->places);
         s->handles = carve(&memory, b->handles * sizeof *s->handles);
         s->idle = carve(&memory, b->depth * sizeof *s->idle);
-        s->bound = carve(&memory, b->handles * sizeof *s->bound);
-        s->unbound = carve(&memory, b->handles * sizeof *s->unbound);
+        uint32_t *lists = carve(&memory, b->handles * 2 * sizeof *lists);
         for (uint32_t n = 0; n < b->depth; n++)
             s->places[n].data = carve(&data, b->length);
-        bench_work_init(b, s);
+        bench_work_init(b, s, lists);
     }
 }
 

@@ -25,6 +25,23 @@ void rdma_request_operands(const struct rdma_wr *wr, uint64_t operand[4])
     }
 }
 
+void rdma_window_posted(const struct rdma_wr *wr)
+{
+    struct rdma_window *window = wr->bind.window;
+    window->stag = (window->stag & ~RDMA_STAG_KEY) | ((window->stag + 1) & RDMA_STAG_KEY);
+    window->base_to = wr->bind.region->base_to + wr->bind.offset;
+    window->length = wr->bind.length;
+    window->bound = 1;
+}
+
+bool rdma_may_bind(uint32_t region_access, uint64_t region_length, uint32_t access, uint64_t offset,
+                   uint64_t length)
+{
+    return (region_access & RDMA_BIND_WINDOW) &&
+           (!(access & RDMA_PEER_CHANGES) || (region_access & RDMA_LOCAL_WRITE)) && length != 0 &&
+           offset <= region_length && length <= region_length - offset;
+}
+
 static uint32_t needed_bits(const struct rdma_wr *wr)
 {
     switch (wr->op) {

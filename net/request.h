@@ -31,6 +31,14 @@ uint64_t rdma_request_octets(const struct rdma_wr *wr);
 /* The operands of an atomic: add, mask, 0, 0 or compare, compare_mask, swap, swap_mask; else 0. */
 void rdma_request_operands(const struct rdma_wr *wr, uint64_t operand[4]);
 
+#define RDMA_STAG_KEY 0xffu /* of an STag: what its owner may choose */
+
+/* A BIND is posted: fills in what its window will be, with the next key. */
+void rdma_window_posted(const struct rdma_wr *wr);
+/* What a BIND may give of a region of `region_length` octets with the rights `region_access`. */
+bool rdma_may_bind(uint32_t region_access, uint64_t region_length, uint32_t access, uint64_t offset,
+                   uint64_t length);
+
 /*
  * What rdma_post_send() says about a work request with these bits (enum rdma_cap) and limits of the
  * connection, whatever else a provider does not take. -ENOTSUP: a bit is missing. -EINVAL: it is

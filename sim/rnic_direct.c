@@ -155,7 +155,7 @@ int rnic_direct_post_send(struct sim_handle *h, uint32_t conn, const struct rdma
         enum rdma_status status = RDMA_FLUSHED;
         e->posted++;
         if (wr->op == RDMA_BIND)
-            rnic_window_posted(wr);
+            rdma_window_posted(wr);
         if (!e->stopped && !e->halted)
             status = execute(end, rnic_peer(end), wr);
         if (status == RDMA_OK && (wr->flags & RDMA_SIGNALED) == 0) {

@@ -116,7 +116,7 @@ int rnic_post_sends(struct sim_handle *h, uint32_t conn, const struct rdma_wr *w
     rnic_touch(h->w, end->segment);
     for (uint32_t i = 0; i < count; i++) {
         if (wrs[i].op == RDMA_BIND)
-            rnic_window_posted(&wrs[i]);
+            rdma_window_posted(&wrs[i]);
         rnic_write_wqe(rnic_wqe(end, end->state->posted++), &wrs[i]);
     }
     return 0;

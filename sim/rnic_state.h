@@ -486,8 +486,6 @@ struct rnic_region *rnic_region_of(const struct sim_rnic *rnic, uint32_t key);
 
 int rnic_window_alloc(struct sim_handle *h, struct rdma_window *window);
 int rnic_window_free(struct sim_handle *h, const struct rdma_window *window);
-/* A BIND is posted: the window is told what it will be. */
-void rnic_window_posted(const struct rdma_wr *wr);
 /* Does it name a window of this RNIC, be it one that is bound or not? Constant. */
 bool rnic_names_window(const struct sim_rnic *rnic, uint32_t stag);
 /* The window with this STag if it is bound to this end's connection, or NULL. */

@@ -264,7 +264,7 @@ static void set_operands(struct nic_wqe *wqe, const struct rdma_wr *wr)
 {
     rdma_request_operands(wr, wqe->operand);
     if (wr->op == RDMA_BIND) {
-        nic_window_posted(wr);
+        rdma_window_posted(wr);
         wqe->operand[0] = wr->bind.length;
         wqe->operand[1] = wr->bind.access;
         wqe->remote_to = wr->bind.offset;

@@ -235,7 +235,6 @@ int nic_reg(struct rdma *r, void *addr, uint64_t length, uint32_t access, uint64
 int nic_dereg(struct rdma *r, struct rdma_region *region);
 int nic_window_alloc(struct rdma *r, struct rdma_window *window);
 int nic_window_free(struct rdma *r, struct rdma_window *window);
-void nic_window_posted(const struct rdma_wr *wr);
 bool nic_bind(struct nic_conn *c, const struct nic_wqe *wqe);
 bool nic_invalidate(const struct nic_conn *c, uint32_t stag, bool by_peer);
 void nic_windows_end(const struct nic_conn *c);

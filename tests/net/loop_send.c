@@ -367,7 +367,7 @@ int loop_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uin
     }
     for (uint32_t i = 0; i < count; i++) {
         if (wrs[i].op == RDMA_BIND)
-            loop_window_posted(&wrs[i]);
+            rdma_window_posted(&wrs[i]);
         if (c->state == LOOP_ENDED)
             loop_flush_one(h, conn, wrs[i].wr_id, ++c->posted);
         else

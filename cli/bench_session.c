@@ -24,12 +24,7 @@ static int open_device(struct bench *b)
 {
     const struct bench_options *o = b->options;
     char words[RDMA_VERBS_WORDS];
-    const struct rdma_verbs_config config = {.device = o->device,
-                                             .address = o->device ? NULL : o->address,
-                                             .connections = 1,
-                                             .timers = REAL_TIMERS,
-                                             .connect_ms = real_connect_ms(o->timeout)};
-    int failed = real_open(&config, &b->device, words);
+    int failed = real_open_initiator(o->device, o->address, o->timeout, &b->device, words);
     for (uint32_t i = 0; !failed && i < b->count; i++) {
         struct bench_session *s = &b->sessions[i];
         s->cpu.mem = &s->mem;

@@ -115,19 +115,20 @@ static bool set_length(const char *option, const char *value, void *into)
 }
 
 /* KIND=N, of `length` octets. False: it is none, or comes again. */
-static bool take_weight(const char *text, size_t length, uint64_t weights[BENCH_DRAWS],
-                        bool given[BENCH_DRAWS])
+static bool take_weight(const char *text, size_t length, uint32_t weights[SIM_MIX_DRAWS],
+                        bool given[SIM_MIX_DRAWS])
 {
-    static const char *const draws[BENCH_DRAWS] = {"load", "store", "alloc-free"};
-    for (uint32_t i = 0; i < BENCH_DRAWS; i++) {
+    static const char *const draws[SIM_MIX_DRAWS] = {"load", "store", "alloc-free"};
+    for (uint32_t i = 0; i < SIM_MIX_DRAWS; i++) {
         size_t name = strlen(draws[i]);
         if (length < name + 2 || strncmp(text, draws[i], name) != 0 || text[name] != '=' ||
             given[i] || text[name + 1] < '0' || text[name + 1] > '9')
             continue;
         char *end;
-        weights[i] = strtoull(text + name + 1, &end, 10);
+        uint64_t weight = strtoull(text + name + 1, &end, 10);
+        weights[i] = (uint32_t)weight;
         given[i] = true;
-        return end == text + length && weights[i] <= MOST_WEIGHT;
+        return end == text + length && weight <= MOST_WEIGHT;
     }
     return false;
 }
@@ -135,7 +136,7 @@ static bool take_weight(const char *text, size_t length, uint64_t weights[BENCH_
 static bool set_mix(const char *option, const char *value, void *into)
 {
     struct bench_options *o = into;
-    bool given[BENCH_DRAWS] = {false}, good = true;
+    bool given[SIM_MIX_DRAWS] = {false}, good = true;
     uint64_t sum = 0;
     memset(o->weights, 0, sizeof o->weights);
     for (const char *at = value; good; at++) {
@@ -145,7 +146,7 @@ static bool set_mix(const char *option, const char *value, void *into)
         if (*at == 0)
             break;
     }
-    for (uint32_t i = 0; i < BENCH_DRAWS; i++)
+    for (uint32_t i = 0; i < SIM_MIX_DRAWS; i++)
         sum += o->weights[i];
     if (good && sum != 0)
         return true;

@@ -19,10 +19,7 @@
 #include "net/verbs/verbs.h"
 #include "ref/initiator.h"
 #include "sim/histogram.h"
-
-enum bench_kind { BENCH_LOAD, BENCH_STORE, BENCH_ALLOC_STORE, BENCH_FREE, BENCH_KINDS };
-/* What is drawn: an ALLOC_STORE and a FREE of some other handle take turns. */
-enum bench_draw { BENCH_LOADS, BENCH_STORES, BENCH_ALLOC_FREES, BENCH_DRAWS };
+#include "sim/mix.h"
 
 #define BENCH_STATUSES (KBTP_STATUS_TICKET_ABANDONED + 1u)
 
@@ -32,7 +29,7 @@ struct bench_options {
     const char *device, *target_metrics;
     double warm_up, duration, timeout; /* seconds */
     uint64_t count;                    /* of operations; 0: as many as the duration takes */
-    uint64_t weights[BENCH_DRAWS];
+    uint32_t weights[SIM_MIX_DRAWS];
     uint64_t length; /* octets of each; 0: Block Size */
     uint64_t depth, connections;
     uint64_t handles; /* of each connection; 0: as many as make sense */
@@ -47,7 +44,7 @@ struct bench_measured {
 };
 
 struct bench_result {
-    struct bench_measured kinds[BENCH_KINDS];
+    struct bench_measured kinds[SIM_MIX_KINDS];
     struct rdma_verbs_counts counts; /* of all connections, while it was measured */
     uint64_t verified_octets;
     double seconds, cpu_s;
@@ -63,7 +60,7 @@ struct bench_place {
     uint64_t begun_ns;
     uint64_t holds; /* the key of its octets */
     uint32_t handle;
-    uint32_t kind; /* enum bench_kind */
+    uint32_t kind; /* enum sim_mix_kind */
     uint32_t length;
     bool revoking; /* only its window is left to be invalidated */
 };
@@ -83,12 +80,11 @@ struct bench_session {
     const struct kbtp_hello_ack *target;
     struct bench_place *places;
     struct bench_handle *handles;
-    uint32_t *idle;            /* places */
-    uint32_t *bound, *unbound; /* handles that no request is about */
-    uint32_t idle_count, bound_count, unbound_count;
+    struct sim_mix mix;
+    uint32_t *idle; /* places */
+    uint32_t idle_count;
     uint32_t next; /* the place of a request that is to be submitted; has_next */
-    uint32_t fill; /* handles that are to be stored to before all else */
-    bool has_next, frees_next, leaves;
+    bool has_next, leaves;
 };
 
 struct bench {
@@ -124,8 +120,8 @@ int bench_complain(const struct bench *bench, const struct bench_session *sessio
 
 /* ---- bench_work.c */
 
-/* Places and handles of a session that is READY. */
-void bench_work_init(struct bench *bench, struct bench_session *session);
+/* Places and handles of a session that is READY; `lists` has room for two numbers a handle. */
+void bench_work_init(struct bench *bench, struct bench_session *session, uint32_t *lists);
 /* Begins requests until nothing more can be begun. 0 or what kbtp_initiator_submit() returned. */
 int bench_begin(struct bench *bench, struct bench_session *session);
 /* What came of a request. 0, or -errno of the connection. */

@@ -189,7 +189,7 @@ int bench_run(struct bench *b)
     fill_buffers(b);
     /* Half of the handles have a block, so that there is one for each kind of request. */
     for (uint32_t i = 0; i < b->count; i++)
-        b->sessions[i].fill = (b->handles + 1) / 2;
+        b->sessions[i].mix.fill = (b->handles + 1) / 2;
     b->fills = true;
     int status = run_phase(b, (uint64_t)b->count * ((b->handles + 1) / 2), 0, &phase);
     b->fills = false;

@@ -24,12 +24,7 @@ static int open_device(struct bench *b)
 {
     const struct bench_options *o = b->options;
     char words[RDMA_VERBS_WORDS];
-    const struct rdma_verbs_config config = {.device = o->device,
-                                             .address = o->device ? NULL : o->address,
-                                             .connections = 1,
-                                             .timers = REAL_TIMERS,
-                                             .connect_ms = real_connect_ms(o->timeout)};
-    int failed = real_open(&config, &b->device, words);
+    int failed = real_open_initiator(o->device, o->address, o->timeout, &b->device, words);
     for (uint32_t i = 0; !failed && i < b->count; i++) {
         struct bench_session *s = &b->sessions[i];
         s->cpu.mem = &s->mem;
@@ -189,11 +184,10 @@ static void lay_out(struct bench *b)
         s->places = carve(&memory, b->depth * sizeof *s->places);
         s->handles = carve(&memory, b->handles * sizeof *s->handles);
         s->idle = carve(&memory, b->depth * sizeof *s->idle);
-        s->bound = carve(&memory, b->handles * sizeof *s->bound);
-        s->unbound = carve(&memory, b->handles * sizeof *s->unbound);
+        uint32_t *lists = carve(&memory, b->handles * 2 * sizeof *lists);
         for (uint32_t n = 0; n < b->depth; n++)
             s->places[n].data = carve(&data, b->length);
-        bench_work_init(b, s);
+        bench_work_init(b, s, lists);
     }
 }
 

@@ -24,7 +24,7 @@ struct sum {
 static struct sum sum_of(const struct bench_result *r)
 {
     struct sum sum = {0};
-    for (uint32_t k = 0; k < BENCH_KINDS; k++) {
+    for (uint32_t k = 0; k < SIM_MIX_KINDS; k++) {
         sum.operations += r->kinds[k].latency.count;
         sum.octets += r->kinds[k].octets;
     }
@@ -56,7 +56,7 @@ static void print_kinds(const struct bench_result *r)
     for (uint32_t i = 0; i < PERCENTILES; i++)
         printf(" %9s", percentiles[i].name);
     printf(" us\n");
-    for (uint32_t k = 0; k < BENCH_KINDS; k++) {
+    for (uint32_t k = 0; k < SIM_MIX_KINDS; k++) {
         const struct bench_measured *m = &r->kinds[k];
         if (m->latency.count == 0)
             continue;
@@ -72,7 +72,7 @@ static void print_statuses(const struct bench_result *r)
     printf("statuses    ");
     for (uint32_t status = 0; status < BENCH_STATUSES; status++) {
         uint64_t count = 0;
-        for (uint32_t k = 0; k < BENCH_KINDS; k++)
+        for (uint32_t k = 0; k < SIM_MIX_KINDS; k++)
             count += r->kinds[k].statuses[status];
         if (count != 0)
             printf(" %s %" PRIu64, status_name(status), count);
@@ -148,7 +148,7 @@ static void print_json(const struct bench_options *o, const struct bench_result 
     const struct sum sum = sum_of(r);
     const double operations = (double)sum.operations;
     json_t *all = json_object(), *kinds = json_object();
-    for (uint32_t k = 0; k < BENCH_KINDS; k++)
+    for (uint32_t k = 0; k < SIM_MIX_KINDS; k++)
         if (r->kinds[k].latency.count != 0)
             json_object_set_new(kinds, bench_kind_name(k), kind_json(&r->kinds[k], r->seconds));
     json_object_set_new(all, "target", cli_json_text(o->name));

@@ -12,11 +12,11 @@
 static const struct {
     uint8_t opcode;
     uint32_t access; /* of the target to the buffer */
-} kinds[BENCH_KINDS] = {
-    [BENCH_LOAD] = {KBTP_OP_LOAD, RDMA_REMOTE_WRITE},
-    [BENCH_STORE] = {KBTP_OP_STORE, RDMA_REMOTE_READ},
-    [BENCH_ALLOC_STORE] = {KBTP_OP_ALLOC_STORE, RDMA_REMOTE_READ},
-    [BENCH_FREE] = {KBTP_OP_FREE, 0},
+} kinds[SIM_MIX_KINDS] = {
+    [SIM_MIX_LOAD] = {KBTP_OP_LOAD, RDMA_REMOTE_WRITE},
+    [SIM_MIX_STORE] = {KBTP_OP_STORE, RDMA_REMOTE_READ},
+    [SIM_MIX_ALLOC_STORE] = {KBTP_OP_ALLOC_STORE, RDMA_REMOTE_READ},
+    [SIM_MIX_FREE] = {KBTP_OP_FREE, 0},
 };
 
 const char *bench_kind_name(uint32_t kind)
@@ -24,12 +24,11 @@ const char *bench_kind_name(uint32_t kind)
     return kbtp_opcode_name(kinds[kind].opcode);
 }
 
-void bench_work_init(struct bench *b, struct bench_session *s)
+void bench_work_init(struct bench *b, struct bench_session *s, uint32_t *lists)
 {
     for (uint32_t i = 0; i < b->depth; i++)
         s->idle[s->idle_count++] = b->depth - 1 - i;
-    for (uint32_t i = 0; i < b->handles; i++)
-        s->unbound[s->unbound_count++] = b->handles - 1 - i;
+    sim_mix_init(&s->mix, lists, b->handles, 0);
 }
 
 bool bench_is_idle(const struct bench_session *s)
@@ -37,49 +36,7 @@ bool bench_is_idle(const struct bench_session *s)
     return !s->has_next && kbtp_initiator_outstanding(s->initiator) == 0;
 }
 
-/* ---- which ------------------------------------------------------------------------------- */
-
-/* What a draw means now; BENCH_KINDS: no handle is there for it. */
-static uint32_t kind_of(const struct bench_session *s, uint32_t draw)
-{
-    bool some_bound = s->bound_count != 0, some_unbound = s->unbound_count != 0;
-    if (draw == BENCH_ALLOC_FREES) {
-        if (s->frees_next ? some_bound : !some_unbound && some_bound)
-            return BENCH_FREE;
-        return some_unbound ? BENCH_ALLOC_STORE : BENCH_KINDS;
-    }
-    if (!some_bound)
-        return BENCH_KINDS;
-    return draw == BENCH_LOADS ? BENCH_LOAD : BENCH_STORE;
-}
-
-/* As the weights say, or when there is no handle for it any other that has weight. */
-static uint32_t draw_kind(struct bench *b, struct bench_session *s)
-{
-    uint64_t all = 0;
-    uint32_t draw = 0;
-    if (b->fills) {
-        bool more = s->fill != 0;
-        s->fill -= more;
-        return more ? BENCH_ALLOC_STORE : BENCH_KINDS;
-    }
-    for (uint32_t i = 0; i < BENCH_DRAWS; i++)
-        all += b->options->weights[i];
-    for (uint64_t r = pattern_random(&b->random) % all; r >= b->options->weights[draw]; draw++)
-        r -= b->options->weights[draw];
-    uint32_t kind = kind_of(s, draw);
-    for (uint32_t i = 0; kind == BENCH_KINDS && i < BENCH_DRAWS; i++)
-        if (b->options->weights[i] != 0)
-            kind = kind_of(s, i);
-    return kind;
-}
-
-static uint32_t take_any(struct bench *b, uint32_t *list, uint32_t *count)
-{
-    uint32_t at = (uint32_t)(pattern_random(&b->random) % *count), taken = list[at];
-    list[at] = list[--*count];
-    return taken;
-}
+/* ---- beginning --------------------------------------------------------------------------- */
 
 static uint64_t key_of(const struct bench *b, const struct bench_session *s, uint32_t handle)
 {
@@ -87,15 +44,13 @@ static uint64_t key_of(const struct bench *b, const struct bench_session *s, uin
                        s->handles[handle].version);
 }
 
-/* ---- beginning --------------------------------------------------------------------------- */
-
 /* The octets to store; or for a LOAD octets that are wrong everywhere. */
 static void prepare_data(struct bench *b, struct bench_session *s, struct bench_place *p)
 {
-    if (!b->options->verify || p->kind == BENCH_FREE)
+    if (!b->options->verify || p->kind == SIM_MIX_FREE)
         return;
     uint64_t key = key_of(b, s, p->handle);
-    if (p->kind != BENCH_LOAD)
+    if (p->kind != SIM_MIX_LOAD)
         pattern_fill(p->data, b->length, p->holds = key);
     else if (p->holds == key)
         pattern_fill(p->data, b->length, p->holds = ~key);
@@ -103,7 +58,7 @@ static void prepare_data(struct bench *b, struct bench_session *s, struct bench_
 
 static bool names_buffer(const struct bench *b, const struct bench_place *p)
 {
-    return p->kind == BENCH_LOAD || (p->kind != BENCH_FREE && !b->options->is_inline);
+    return p->kind == SIM_MIX_LOAD || (p->kind != SIM_MIX_FREE && !b->options->is_inline);
 }
 
 static struct kbtp_operation request_of(const struct bench *b, const struct bench_session *s,
@@ -111,14 +66,14 @@ static struct kbtp_operation request_of(const struct bench *b, const struct benc
 {
     struct kbtp_operation operation = {.handle = s->target->handle_base + p->handle,
                                        .opcode = kinds[p->kind].opcode};
-    if (p->kind != BENCH_ALLOC_STORE)
+    if (p->kind != SIM_MIX_ALLOC_STORE)
         operation.generation = s->handles[p->handle].generation;
-    if (p->kind == BENCH_LOAD)
+    if (p->kind == SIM_MIX_LOAD)
         operation.flags |= KBTP_FLAG_ALLOW_UNSEALED;
-    if (p->kind != BENCH_FREE)
+    if (p->kind != SIM_MIX_FREE)
         operation.length = b->length;
     if (!names_buffer(b, p)) {
-        if (p->kind != BENCH_FREE)
+        if (p->kind != SIM_MIX_FREE)
             operation.flags |= KBTP_FLAG_INLINE;
         operation.data = p->data;
     } else if (b->options->invalidate) {
@@ -146,36 +101,33 @@ static int submit(struct bench *b, struct bench_session *s, struct bench_place *
     return kbtp_initiator_submit(s->initiator, &s->cpu, &operation, s->next);
 }
 
-/* The next request, in a place of its own: it is to be submitted. */
-static void choose(struct bench *b, struct bench_session *s, uint32_t kind)
+/* The next request, in a place of its own: it is to be submitted. False: none can begin now. */
+static bool choose(struct bench *b, struct bench_session *s)
 {
+    uint32_t handle;
+    if (b->to_begin == 0 || s->idle_count == 0 || kbtp_initiator_credits(s->initiator) == 0)
+        return false;
+    s->mix.fills = b->fills;
+    enum sim_mix_kind kind = sim_mix_next(&s->mix, b->options->weights, &b->random, &handle);
+    if (kind == SIM_MIX_KINDS)
+        return false;
     s->next = s->idle[--s->idle_count];
     s->has_next = true;
     struct bench_place *p = &s->places[s->next];
     p->kind = kind;
-    if (kind == BENCH_ALLOC_STORE)
-        p->handle = s->unbound[--s->unbound_count];
-    else
-        p->handle = take_any(b, s->bound, &s->bound_count);
-    if (kind == BENCH_ALLOC_STORE || kind == BENCH_FREE)
-        s->frees_next = kind == BENCH_ALLOC_STORE;
-    if (kind == BENCH_ALLOC_STORE || kind == BENCH_STORE)
-        s->handles[p->handle].version++;
+    p->handle = handle;
+    if (kind == SIM_MIX_ALLOC_STORE || kind == SIM_MIX_STORE)
+        s->handles[handle].version++;
     prepare_data(b, s, p);
     b->to_begin--;
+    return true;
 }
 
 int bench_begin(struct bench *b, struct bench_session *s)
 {
     for (;;) {
-        if (!s->has_next) {
-            bool may =
-                b->to_begin != 0 && s->idle_count != 0 && kbtp_initiator_credits(s->initiator) != 0;
-            uint32_t kind = may ? draw_kind(b, s) : BENCH_KINDS;
-            if (kind == BENCH_KINDS)
-                return 0;
-            choose(b, s, kind);
-        }
+        if (!s->has_next && !choose(b, s))
+            return 0;
         int failed = submit(b, s, &s->places[s->next]);
         if (failed) /* the send queue is full until something completes */
             return failed == -EAGAIN ? 0 : failed;
@@ -213,24 +165,24 @@ static void check_outcome(struct bench *b, struct bench_session *s, struct bench
 {
     struct bench_handle *h = &s->handles[p->handle];
     const char *name = bench_kind_name(p->kind);
-    uint32_t octets = p->kind == BENCH_FREE ? 0 : b->length;
+    uint32_t octets = p->kind == SIM_MIX_FREE ? 0 : b->length;
     if (outcome->status != KBTP_STATUS_OK) {
         const char *status = kbtp_status_name(outcome->status);
         WRONG(b, "%s of handle 0x%" PRIx64 " was answered with %s", name, outcome->handle,
               status ? status : "an unknown status");
         return;
     }
-    if (p->kind == BENCH_ALLOC_STORE)
+    if (p->kind == SIM_MIX_ALLOC_STORE)
         h->generation = outcome->generation;
-    if (p->kind != BENCH_FREE && outcome->generation != h->generation)
+    if (p->kind != SIM_MIX_FREE && outcome->generation != h->generation)
         WRONG(b, "%s of handle 0x%" PRIx64 " was answered with Generation %u, and it has %u", name,
               outcome->handle, outcome->generation, h->generation);
-    else if (p->kind != BENCH_FREE && outcome->data_length != octets)
+    else if (p->kind != SIM_MIX_FREE && outcome->data_length != octets)
         WRONG(b,
               "%s of handle 0x%" PRIx64 " was answered with %" PRIu32 " octets instead of %" //
               PRIu32,
               name, outcome->handle, outcome->data_length, octets);
-    else if (p->kind == BENCH_LOAD && b->options->verify)
+    else if (p->kind == SIM_MIX_LOAD && b->options->verify)
         check_data(b, s, p);
 }
 
@@ -242,7 +194,7 @@ static void count(struct bench *b, const struct bench_place *p, const struct kbt
     if (!b->measures)
         return;
     m->statuses[status < BENCH_STATUSES ? status : KBTP_STATUS_INTERNAL]++;
-    m->octets += status == KBTP_STATUS_OK && p->kind != BENCH_FREE ? b->length : 0;
+    m->octets += status == KBTP_STATUS_OK && p->kind != SIM_MIX_FREE ? b->length : 0;
     sim_histogram_add(&m->latency, now_ns - p->begun_ns);
 }
 
@@ -253,10 +205,7 @@ int bench_ended(struct bench *b, struct bench_session *s, const struct kbtp_outc
     if (!p->revoking) {
         count(b, p, outcome, now_ns);
         check_outcome(b, s, p, outcome);
-        if (p->kind == BENCH_FREE)
-            s->unbound[s->unbound_count++] = p->handle;
-        else
-            s->bound[s->bound_count++] = p->handle;
+        sim_mix_ended(&s->mix, (enum sim_mix_kind)p->kind, p->handle);
     }
     /* A target that cannot takes no STag back: this side does, before the next BIND. */
     bool was_bound = p->window.bound && !p->revoking && !outcome->invalidated;

@@ -12,19 +12,18 @@
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/nic.h"
+#include "cli/scenario_file.h"
 #include "cli/trace_file.h"
 #include "sim/kind.h"
-#include "sim/read_file.h"
 #include "sim/replay.h"
 
-#define MAX_SCENARIO_OCTETS (1u << 20)
 #define DEFAULT_RUNS 10000u
 #define DEFAULT_PCT_DEPTH 3u
 #define DEFAULT_SPREAD 4
 #define UNSET (-1)
 #define ENOUGH_STATES 100000u /* to speak of octets a state */
 #define LEAST_MEMORY (UINT64_C(4) << 20)
-#define ERROR_OCTETS 1000u /* a list of all events fits */
+#define ERROR_OCTETS 1000u
 
 static const char usage[] =
     "usage: kbtp explore SCENARIO [OPTIONS]\n"
@@ -697,17 +696,8 @@ static int run(int argc, char **argv)
         cli_complain("--trace: would overwrite the scenario %.200s; choose another file", path);
         return CLI_BAD_INPUT;
     }
-    char error[ERROR_OCTETS], *text;
-    size_t length;
-    if (sim_read_file(path, MAX_SCENARIO_OCTETS, &text, &length, error, sizeof error) != 0) {
-        cli_complain("%s", error);
-        return CLI_BAD_INPUT;
-    }
-    struct sim_scenario *scenario = NULL;
-    if (trace_file_is(text))
-        cli_complain("%s is a trace, no scenario: `kbtp replay` runs it again", path);
-    else if (!(scenario = sim_scenario_parse(path, text, length, error, sizeof error)))
-        cli_complain("%s", error);
+    char *text;
+    struct sim_scenario *scenario = scenario_file_read(path, &text);
     status = scenario ? explore(path, &o, scenario, text) : CLI_BAD_INPUT;
     sim_scenario_free(scenario);
     free(text);

@@ -10,8 +10,6 @@
 #include "cli/cli.h"
 #include "sim/read_file.h"
 
-#define FILE_LIMIT ((size_t)1 << 20)
-
 /* The folder that holds `path`, with its last '/', or nothing. */
 static void folder_of(const char *path, char *out, size_t size)
 {
@@ -69,7 +67,7 @@ struct sim_cost_model *nic_read(const char *file, const char *scenario, const ch
                      scenario, name);
         return NULL;
     }
-    if (sim_read_file(path, FILE_LIMIT, &text, &length, error, sizeof error) == 0) {
+    if (sim_read_file(path, SIM_TEXT_LIMIT, &text, &length, error, sizeof error) == 0) {
         model = sim_cost_model_parse(path, text, length, error, sizeof error);
         free(text);
     }

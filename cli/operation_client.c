@@ -27,12 +27,7 @@ static int open_device(struct client *c)
 {
     const struct operation *o = c->operation;
     char words[RDMA_VERBS_WORDS];
-    const struct rdma_verbs_config config = {.device = o->device,
-                                             .address = o->device ? NULL : o->address,
-                                             .connections = 1,
-                                             .timers = REAL_TIMERS,
-                                             .connect_ms = real_connect_ms(o->timeout)};
-    if (real_open(&config, &c->device, words) != 0 ||
+    if (real_open_initiator(o->device, o->address, o->timeout, &c->device, words) != 0 ||
         rdma_verbs_handle(c->device, &c->cpu.rdma, words) != 0) {
         cli_complain("%s", words);
         return CLI_ENVIRONMENT;

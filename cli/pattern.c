@@ -3,23 +3,17 @@
 
 #include <string.h>
 
+#include "sim/random.h"
+
 /* Odd, so that no two words of a block are the same. */
 #define STEP UINT64_C(0x9e3779b97f4a7c15)
-
-uint64_t pattern_random(uint64_t *seed)
-{
-    uint64_t x = *seed += STEP;
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
 
 uint64_t pattern_key(uint64_t seed, uint64_t handle, uint64_t version)
 {
     uint64_t key = seed;
-    key = pattern_random(&key) ^ handle;
-    key = pattern_random(&key) ^ version;
-    return pattern_random(&key);
+    key = sim_random64(&key) ^ handle;
+    key = sim_random64(&key) ^ version;
+    return sim_random64(&key);
 }
 
 void pattern_fill(void *data, size_t octets, uint64_t key)

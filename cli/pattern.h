@@ -6,9 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A number that looks random and follows from `seed`, which moves on (splitmix64). */
-uint64_t pattern_random(uint64_t *seed);
-
 /* Of the content number `version` of a handle. */
 uint64_t pattern_key(uint64_t seed, uint64_t handle, uint64_t version);
 

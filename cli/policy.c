@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/policy.h"
 
-#include <cyaml/cyaml.h>
-
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/read_file.h"
+#include "sim/scenario_fields.h"
 #include "sim/scenario_text.h"
 #include "sim/scenario_value.h"
 
-#define TEXT_LIMIT ((size_t)1 << 20)
 #define MAX_HANDLES ((uint32_t)INT32_MAX)
 #define MAX_BLOCKS (UINT32_C(1) << 28)
 #define MAX_FEATURES 3u
@@ -20,7 +18,7 @@
 
 /* ---- the form ---------------------------------------------------------------------------- */
 
-/* NULL: the key is not there. Numbers are strings: sim_read_number() is stricter than libcyaml. */
+/* NULL: the key is not there. */
 struct raw_grant {
     char *id;       /* of an initiator */
     char *sessions; /* of `default` */
@@ -47,35 +45,26 @@ static const cyaml_strval_t features[] = {
 };
 static const cyaml_schema_value_t feature_schema = {
     CYAML_VALUE_ENUM(CYAML_FLAG_STRICT, int, features, CYAML_ARRAY_LEN(features))};
-static const cyaml_schema_value_t string_schema = {
-    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED)};
+static const cyaml_schema_value_t string_schema = STRING_ENTRY;
 
-#define OPTIONAL CYAML_FLAG_OPTIONAL
-#define STRING(key, member, need) \
-    CYAML_FIELD_STRING_PTR(key, need, struct raw_grant, member, 0, CYAML_UNLIMITED)
 #define GRANT_FIELDS \
-    STRING("quota", quota, CYAML_FLAG_DEFAULT), STRING("handles", handles, CYAML_FLAG_DEFAULT), \
-        CYAML_FIELD_SEQUENCE("features", OPTIONAL | CYAML_FLAG_POINTER, struct raw_grant, \
-                             features, &feature_schema, 0, MAX_FEATURES), \
-        STRING("trust_domain", trust_domain, OPTIONAL), STRING("class", reader_class, OPTIONAL), \
-        CYAML_FIELD_SEQUENCE("readable_by", OPTIONAL | CYAML_FLAG_POINTER, struct raw_grant, \
-                             readable_by, &string_schema, 1, POLICY_CLASSES), \
-        CYAML_FIELD_END
+    STRING(raw_grant, quota, REQUIRED), STRING(raw_grant, handles, REQUIRED), \
+        LIST(raw_grant, features, OPTIONAL, &feature_schema, 0, MAX_FEATURES), \
+        STRING(raw_grant, trust_domain, OPTIONAL), \
+        STRING_AS(raw_grant, "class", reader_class, OPTIONAL), \
+        LIST(raw_grant, readable_by, OPTIONAL, &string_schema, 1, POLICY_CLASSES), CYAML_FIELD_END
 
-static const cyaml_schema_field_t initiator_fields[] = {STRING("id", id, CYAML_FLAG_DEFAULT),
+static const cyaml_schema_field_t initiator_fields[] = {STRING(raw_grant, id, REQUIRED),
                                                         GRANT_FIELDS};
-static const cyaml_schema_value_t initiator_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_grant, initiator_fields)};
-static const cyaml_schema_field_t default_fields[] = {
-    STRING("sessions", sessions, CYAML_FLAG_DEFAULT), GRANT_FIELDS};
+static const cyaml_schema_value_t initiator_schema = ENTRY(raw_grant, initiator_fields);
+static const cyaml_schema_field_t default_fields[] = {STRING(raw_grant, sessions, REQUIRED),
+                                                      GRANT_FIELDS};
 static const cyaml_schema_field_t policy_fields[] = {
-    CYAML_FIELD_SEQUENCE("initiators", OPTIONAL | CYAML_FLAG_POINTER, struct raw_policy, initiators,
-                         &initiator_schema, 1, POLICY_MAX_INITIATORS),
-    CYAML_FIELD_MAPPING_PTR(DEFAULT, OPTIONAL, struct raw_policy, others, default_fields),
+    LIST(raw_policy, initiators, OPTIONAL, &initiator_schema, 1, POLICY_MAX_INITIATORS),
+    MAPPING_AS(raw_policy, DEFAULT, others, OPTIONAL, default_fields),
     CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t policy_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_policy, policy_fields)};
+static const cyaml_schema_value_t policy_schema = WHOLE(raw_policy, policy_fields);
 
 static const struct sim_form form = {
     .what = "policy", .begin = "initiators:", .page = "kbtp-policy(5)", .schema = &policy_schema};
@@ -288,9 +277,12 @@ static bool read_grants(const struct reading *r)
     return check_direct_load(r);
 }
 
-static bool read_policy(struct reading *r)
+static bool read_policy(const struct sim_text *text, void *raw, void *whole)
 {
+    struct reading *r = whole;
     struct policy *policy = r->policy;
+    r->text = text;
+    r->raw = raw;
     if (raw_count(r) == 0)
         return sim_complain(r->text, "", "grants nothing, add 'initiators:' or '%s:'", DEFAULT);
     if (r->raw->others != NULL &&
@@ -307,17 +299,13 @@ static bool read_policy(struct reading *r)
 int policy_read(const char *path, uint32_t blocks, struct policy *policy, char *error, size_t size)
 {
     char *octets;
-    struct sim_text text = {.name = path, .error = error, .error_size = size, .form = &form};
+    size_t length;
     *policy = (struct policy){.grants = NULL};
-    if (sim_read_file(path, TEXT_LIMIT, &octets, &text.length, error, size) != 0)
+    if (sim_read_file(path, SIM_TEXT_LIMIT, &octets, &length, error, size) != 0)
         return -1;
-    text.octets = octets;
-    struct raw_policy *raw = sim_form_load(&text);
-    struct reading reading = {.text = &text, .raw = raw, .policy = policy, .blocks = blocks};
-    bool good = raw != NULL && read_policy(&reading);
-    if (raw != NULL)
-        sim_form_unload(&text, raw);
-    free(text.marks);
+    struct sim_text text = sim_text_of(path, octets, length, &form, error, size);
+    struct reading reading = {.policy = policy, .blocks = blocks};
+    bool good = sim_form_read(&text, read_policy, &reading);
     free(octets);
     if (!good)
         policy_end(policy);

@@ -60,9 +60,16 @@ struct kbtp_initiator_config real_initiator(const char *address)
                                           .retries = 5};
 }
 
-uint32_t real_connect_ms(double timeout)
+int real_open_initiator(const char *name, const char *address, double timeout,
+                        struct rdma_verbs **device, char words[RDMA_VERBS_WORDS])
 {
-    return (uint32_t)((timeout < MOST_CONNECT_S ? timeout : MOST_CONNECT_S) * 1e3) + 1;
+    double connect_s = timeout < MOST_CONNECT_S ? timeout : MOST_CONNECT_S;
+    const struct rdma_verbs_config config = {.device = name,
+                                             .address = name ? NULL : address,
+                                             .connections = 1,
+                                             .timers = REAL_TIMERS,
+                                             .connect_ms = (uint32_t)(connect_s * 1e3) + 1};
+    return real_open(&config, device, words);
 }
 
 bool real_trusted(bool declared)

@@ -35,8 +35,10 @@ const char *real_why(const struct rdma *handle, int failed);
 /* What the commands that are initiators have alike: a target that still has a session of theirs is
  * asked again for some seconds. */
 struct kbtp_initiator_config real_initiator(const char *address);
-/* For struct rdma_verbs_config: as long as `timeout` seconds. */
-uint32_t real_connect_ms(double timeout);
+/* Their device, which is `name` or (NULL) the one that leads to `address`; `timeout`: seconds until
+ * a connection is there. As real_open(). */
+int real_open_initiator(const char *name, const char *address, double timeout,
+                        struct rdma_verbs **device, char words[RDMA_VERBS_WORDS]);
 
 /* What real_address() gave, which is cut to pieces, for sockets: freeaddrinfo() it. NULL: it is
  * none. */

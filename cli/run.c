@@ -11,11 +11,10 @@
 
 #include "cli/cli.h"
 #include "cli/nic.h"
-#include "sim/read_file.h"
+#include "cli/scenario_file.h"
 #include "sim/scenario_set.h"
 #include "version.h"
 
-#define FILE_LIMIT ((size_t)1 << 20)
 #define ERROR_OCTETS 900u
 #define DEFAULT_RUNS "1000"
 
@@ -276,12 +275,10 @@ static int run(int argc, char **argv)
         cli_complain("which scenario? `kbtp help run` says how");
         return CLI_BAD_INPUT;
     }
-    char error[ERROR_OCTETS], *text;
     size_t length;
-    if (sim_read_file(path, FILE_LIMIT, &text, &length, error, sizeof error) != 0) {
-        cli_complain("%s", error);
+    char *text = scenario_file_text(path, &length);
+    if (!text)
         return CLI_BAD_INPUT;
-    }
     status = run_text(path, &o, text, length);
     free(text);
     return status;

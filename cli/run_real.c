@@ -9,13 +9,11 @@
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/real.h"
-#include "cli/trace_file.h"
-#include "sim/read_file.h"
+#include "cli/scenario_file.h"
 
 #define OPTIONS struct run_real_options
 #include "cli/set.h"
 
-#define MAX_SCENARIO_OCTETS (1u << 20)
 #define MAX_SCENARIOS 256u
 #define ERROR_OCTETS 1000u
 #define DEFAULT_TIMEOUT 10.0
@@ -96,17 +94,8 @@ static bool check(const struct run_real_options *o, unsigned scenarios)
 /* NULL after a complaint. */
 static struct sim_scenario *read_scenario(const char *path)
 {
-    char error[ERROR_OCTETS], *text;
-    size_t length;
-    struct sim_scenario *scenario = NULL;
-    if (sim_read_file(path, MAX_SCENARIO_OCTETS, &text, &length, error, sizeof error) != 0) {
-        cli_complain("%s", error);
-        return NULL;
-    }
-    if (trace_file_is(text))
-        cli_complain("%s is a trace, no scenario", path);
-    else if (!(scenario = sim_scenario_parse(path, text, length, error, sizeof error)))
-        cli_complain("%s", error);
+    char *text;
+    struct sim_scenario *scenario = scenario_file_read(path, &text);
     free(text);
     return scenario;
 }

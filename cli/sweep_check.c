@@ -8,7 +8,6 @@
 #include "sim/scenario_set.h"
 #include "sim/timed/timed.h"
 
-#define FILE_LIMIT ((size_t)1 << 20)
 #define ERROR_OCTETS 900u
 #define MAX_TRIES 1000u /* of a value that is wrong: with other values of the others */
 
@@ -78,7 +77,7 @@ bool sweep_check_values(const struct sim_text *text, const struct sweep *sweep,
     if (!t)
         return sim_complain_at(text, sim_top_of_text, "", SIM_NO_MEMORY);
     t->sweep = sweep;
-    if (sim_read_file(sweep->scenario, FILE_LIMIT, &octets, &t->length, t->error,
+    if (sim_read_file(sweep->scenario, SIM_TEXT_LIMIT, &octets, &t->length, t->error,
                       sizeof t->error) != 0) {
         sim_complain_at(text, scenario_place, "scenario", "%s", t->error);
         free(t);

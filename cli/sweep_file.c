@@ -7,7 +7,6 @@
 #include "sim/read_file.h"
 #include "sim/scenario_value.h"
 
-#define FILE_LIMIT ((size_t)1 << 20)
 #define ERROR_OCTETS 900u
 
 static const struct sim_form form = {
@@ -323,7 +322,7 @@ bool sweep_read(const char *path, struct sweep *sweep)
         .name = path, .error = error, .error_size = sizeof error, .form = &form};
     bool good = false;
     *sweep = (struct sweep){.file = path};
-    if (sim_read_file(path, FILE_LIMIT, &octets, &text.length, error, sizeof error) == 0) {
+    if (sim_read_file(path, SIM_TEXT_LIMIT, &octets, &text.length, error, sizeof error) == 0) {
         text.octets = octets;
         good = read_text(&text, sweep);
         free(octets);

@@ -5,6 +5,9 @@
 
 #include <stddef.h>
 
+/* Of a YAML file, for libyaml's time can grow with the square of the length. */
+#define SIM_TEXT_LIMIT ((size_t)1 << 20)
+
 /*
  * Reads a whole regular file of at most `limit` octets (so much memory is taken) into a new buffer,
  * with a final NUL that does not count. Returns 0, or -1 with one line in `error` (size octets),

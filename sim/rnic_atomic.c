@@ -13,20 +13,6 @@ static uint64_t number(uint64_t octets, bool big_endian)
 #endif
 }
 
-void rnic_operands(const struct rdma_wr *wr, uint64_t operand[4])
-{
-    memset(operand, 0, 4 * sizeof *operand);
-    if (wr->op == RDMA_FETCH_ADD) {
-        operand[0] = wr->fetch_add.add;
-        operand[1] = wr->fetch_add.mask;
-    } else if (wr->op == RDMA_CAS) {
-        operand[0] = wr->cas.compare;
-        operand[1] = wr->cas.compare_mask;
-        operand[2] = wr->cas.swap;
-        operand[3] = wr->cas.swap_mask;
-    }
-}
-
 uint64_t rnic_atomic_result(const struct sim_rnic *target, uint32_t op, const uint64_t operand[4],
                             uint64_t octets)
 {

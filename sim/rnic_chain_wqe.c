@@ -152,7 +152,7 @@ int rnic_chain_check(const struct end *end, const struct rdma_wr *wr)
 /* As eight octets each, whatever they mean. */
 static void operands_of(const struct rdma_wr *wr, uint64_t operand[4])
 {
-    rnic_operands(wr, operand);
+    rdma_request_operands(wr, operand);
     if (wr->op == RDMA_WAIT) {
         operand[0] = wr->wait.queue;
         operand[1] = wr->wait.count;

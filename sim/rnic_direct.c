@@ -34,10 +34,7 @@ static void copy_between(const struct rdma_sge *to, uint32_t to_count, const str
 
 static uint32_t length_of(const struct rdma_wr *wr)
 {
-    uint32_t length = 0; /* checked: at most max_message */
-    for (uint32_t i = 0; i < wr->sge_count; i++)
-        length += wr->sges[i].length;
-    return length;
+    return (uint32_t)rdma_request_octets(wr); /* checked: at most max_message */
 }
 
 /* ---- operations: what they return is their status ---------------------------------------- */
@@ -101,7 +98,7 @@ static enum rdma_status atomic(struct end *end, struct end *peer, const struct r
     if ((uintptr_t)at % 8 != 0)
         return RDMA_REMOTE_ERROR;
     uint64_t operand[4];
-    rnic_operands(wr, operand);
+    rdma_request_operands(wr, operand);
     uint64_t old;
     memcpy(&old, at, sizeof old);
     uint64_t after = rnic_atomic_result(peer->handle->rnic, wr->op, operand, old);
@@ -117,7 +114,7 @@ static enum rdma_status execute(struct end *end, struct end *peer, const struct 
     uint32_t length = length_of(wr);
     if ((wr->flags & RDMA_INLINE) == 0 &&
         !rnic_local_ok(rnic, wr->sges, wr->sge_count,
-                       rnic_has_response(wr->op) ? RDMA_LOCAL_WRITE : 0))
+                       rdma_is_answered(wr->op) ? RDMA_LOCAL_WRITE : 0))
         return RDMA_LOCAL_ERROR;
     switch (wr->op) {
     case RDMA_SEND:
@@ -158,15 +155,14 @@ int rnic_direct_post_send(struct sim_handle *h, uint32_t conn, const struct rdma
         enum rdma_status status = RDMA_FLUSHED;
         e->posted++;
         if (wr->op == RDMA_BIND)
-            rnic_window_posted(wr);
+            rdma_window_posted(wr);
         if (!e->stopped && !e->halted)
             status = execute(end, rnic_peer(end), wr);
         if (status == RDMA_OK && (wr->flags & RDMA_SIGNALED) == 0) {
             e->silent++;
             continue;
         }
-        rnic_complete(end, wr->wr_id, wr->op, status,
-                      rnic_has_response(wr->op) ? length_of(wr) : 0);
+        rnic_complete(end, wr->wr_id, wr->op, status, rdma_is_answered(wr->op) ? length_of(wr) : 0);
         if (status != RDMA_OK && status != RDMA_FLUSHED) {
             e->halted = 1;
             rnic_fail(end, -ECONNABORTED);

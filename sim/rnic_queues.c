@@ -8,46 +8,6 @@
 
 /* ---- may these be posted? ---------------------------------------------------------------- */
 
-static uint32_t needed_bits(const struct rdma_wr *wr)
-{
-    switch (wr->op) {
-    case RDMA_SEND_INV:
-        return RDMA_CAP_SEND_INV;
-    case RDMA_WRITE_IMM:
-        return RDMA_CAP_IMM;
-    case RDMA_FETCH_ADD:
-        return wr->fetch_add.mask ? RDMA_CAP_MASKED : RDMA_CAP_FETCH_ADD;
-    case RDMA_CAS:
-        return wr->cas.compare_mask == UINT64_MAX && wr->cas.swap_mask == UINT64_MAX
-                   ? RDMA_CAP_CAS
-                   : RDMA_CAP_CAS | RDMA_CAP_MASKED;
-    case RDMA_BIND:
-        return RDMA_CAP_WINDOW;
-    case RDMA_WAIT:
-    case RDMA_ENABLE:
-        return RDMA_CAP_CHAIN;
-    case RDMA_WAITD:
-        return RDMA_CAP_CHAIN_WAITD;
-    case RDMA_CENABLE:
-        return RDMA_CAP_CHAIN_CENABLE;
-    default:
-        return 0;
-    }
-}
-
-static bool has_data(uint32_t op)
-{
-    return op == RDMA_SEND || op == RDMA_SEND_INV || op == RDMA_WRITE || op == RDMA_WRITE_IMM;
-}
-
-static uint64_t octets_of(const struct rdma_wr *wr)
-{
-    uint64_t octets = 0;
-    for (uint32_t i = 0; i < wr->sge_count; i++)
-        octets += wr->sges[i].length;
-    return octets;
-}
-
 static int check_bind(const struct rdma_wr *wr)
 {
     const uint32_t rights = RDMA_REMOTE_READ | RDMA_REMOTE_WRITE | RDMA_REMOTE_ATOMIC;
@@ -60,20 +20,14 @@ int rnic_check_send(const struct sim_handle *h, const struct rnic_end *e, const 
 {
     const struct sim_rnic_config *config = &h->rnic->config;
     const uint32_t known_flags = RDMA_SIGNALED | RDMA_FENCE | RDMA_SOLICIT | RDMA_INLINE;
-    uint32_t needed = needed_bits(wr);
-    if ((config->bits & needed) != needed)
-        return -ENOTSUP;
+    int failed = rdma_request_check(wr, config->bits, e->max_sge, e->max_inline);
+    if (failed)
+        return failed;
     if (wr->op == RDMA_BIND)
         return check_bind(wr);
-    if (wr->op > RDMA_LOCAL_INV)
-        return -EINVAL;
-    if (wr->sge_count > e->max_sge || (wr->flags & ~known_flags) != 0)
-        return -EINVAL;
-    uint64_t octets = octets_of(wr);
-    if (octets > config->max_message || (rnic_has_response(wr->op) && e->reads_out == 0) ||
-        (rnic_is_atomic(wr->op) && (wr->sge_count != 1 || octets != 8)))
-        return -EINVAL;
-    if ((wr->flags & RDMA_INLINE) != 0 && (!has_data(wr->op) || octets > e->max_inline))
+    if (wr->op > RDMA_LOCAL_INV || (wr->flags & ~known_flags) != 0 ||
+        rdma_request_octets(wr) > config->max_message ||
+        (rdma_is_answered(wr->op) && e->reads_out == 0))
         return -EINVAL;
     return 0;
 }
@@ -111,7 +65,7 @@ int rnic_check_receives(const struct sim_handle *h, uint32_t conn, const struct 
     if (count > e->recv_depth - e->receives)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)
-        if (wrs[i].sge_count > e->max_sge || octets_of(&wrs[i]) > UINT32_MAX)
+        if (wrs[i].sge_count > e->max_sge || rdma_request_octets(&wrs[i]) > UINT32_MAX)
             return -EINVAL;
     return 0;
 }
@@ -122,17 +76,17 @@ int rnic_check_receives(const struct sim_handle *h, uint32_t conn, const struct 
 void rnic_write_wqe(struct rnic_wqe *wqe, const struct rdma_wr *wr)
 {
     *wqe = (struct rnic_wqe){.wr_id = wr->wr_id,
-                             .length = (uint32_t)octets_of(wr),
+                             .length = (uint32_t)rdma_request_octets(wr),
                              .sge_count = wr->sge_count,
                              .op = wr->op,
                              .flags = wr->flags};
-    if (wr->op == RDMA_WRITE || wr->op == RDMA_WRITE_IMM || rnic_has_response(wr->op)) {
+    if (wr->op == RDMA_WRITE || wr->op == RDMA_WRITE_IMM || rdma_is_answered(wr->op)) {
         wqe->remote_to = wr->remote_to;
         wqe->remote_stag = wr->remote_stag;
     }
     if (wr->op == RDMA_SEND_INV || wr->op == RDMA_WRITE_IMM || wr->op == RDMA_LOCAL_INV)
         wqe->imm_stag = wr->imm_stag;
-    rnic_operands(wr, wqe->operand);
+    rdma_request_operands(wr, wqe->operand);
     if (wr->op == RDMA_BIND) {
         wqe->remote_to = wr->bind.offset;
         wqe->remote_stag = wr->bind.region->stag;
@@ -162,7 +116,7 @@ int rnic_post_sends(struct sim_handle *h, uint32_t conn, const struct rdma_wr *w
     rnic_touch(h->w, end->segment);
     for (uint32_t i = 0; i < count; i++) {
         if (wrs[i].op == RDMA_BIND)
-            rnic_window_posted(&wrs[i]);
+            rdma_window_posted(&wrs[i]);
         rnic_write_wqe(rnic_wqe(end, end->state->posted++), &wrs[i]);
     }
     return 0;
@@ -179,7 +133,7 @@ int rnic_post_receives(struct sim_handle *h, uint32_t conn, const struct rdma_wr
     for (uint32_t i = 0; i < count; i++) {
         struct rnic_receive *receive = rnic_receive(end, end->state->receives++);
         receive->wr_id = wrs[i].wr_id;
-        receive->length = (uint32_t)octets_of(&wrs[i]);
+        receive->length = (uint32_t)rdma_request_octets(&wrs[i]);
         receive->sge_count = wrs[i].sge_count;
         if (wrs[i].sge_count != 0)
             memcpy(receive->sges, wrs[i].sges, wrs[i].sge_count * sizeof *wrs[i].sges);
@@ -214,7 +168,7 @@ static bool is_posted(const struct end *end, const char *at, uint32_t octets, bo
 {
     for (uint32_t i = 0; i < end->state->posted; i++) {
         const struct rnic_wqe *wqe = rnic_wqe(end, i);
-        if ((wqe->flags & RDMA_INLINE) == 0 && (writes || rnic_has_response(wqe->op)) &&
+        if ((wqe->flags & RDMA_INLINE) == 0 && (writes || rdma_is_answered(wqe->op)) &&
             touches(wqe->sges, wqe->sge_count, at, octets))
             return true;
     }

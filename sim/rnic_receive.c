@@ -175,7 +175,7 @@ bool rnic_sink_gathered(const struct end *end, uint32_t place)
     for (uint32_t i = e->launched; i < e->rung; i++) {
         const struct rnic_wqe *wqe = rnic_wqe(end, i);
         struct rnic_memory source = {wqe->sges, wqe->sge_count, wqe->length};
-        if (!rnic_has_response(wqe->op) && (wqe->flags & RDMA_INLINE) == 0 &&
+        if (!rdma_is_answered(wqe->op) && (wqe->flags & RDMA_INLINE) == 0 &&
             rnic_overlap(&source, &sink))
             return true;
     }
@@ -303,7 +303,7 @@ static uint8_t take_request(struct end *end, const struct rnic_packet *packet)
     if (packet->op == RDMA_READ && packet->length != 0 &&
         !rnic_remote(end, packet->stag, packet->remote_to, packet->length, RDMA_REMOTE_READ))
         return RDMA_REMOTE_ACCESS;
-    if (rnic_is_atomic(packet->op)) {
+    if (rdma_is_atomic(packet->op)) {
         const char *at = rnic_remote(end, packet->stag, packet->remote_to, 8, RDMA_REMOTE_ATOMIC);
         if (!at)
             return RDMA_REMOTE_ACCESS;

@@ -76,7 +76,7 @@ bool rnic_can_atomic(const struct end *end, uint32_t place)
 {
     const struct sim_rnic *rnic = end->handle->rnic;
     for (uint32_t i = 0; i < place; i++)
-        if (rnic_is_atomic(rnic_read(end, i)->op) && !rnic_read(end, i)->done)
+        if (rdma_is_atomic(rnic_read(end, i)->op) && !rnic_read(end, i)->done)
             return false; /* RFC 7306: among themselves in order */
     rnic_look(end->handle->w, rnic->segment);
     return rnic->host->atomic == 0 || rnic->host->atomic == end->index + 1;
@@ -159,7 +159,7 @@ void rnic_do_reply(struct end *end)
     rnic_touch(w, end->stage_segment);
     packet->type = PACKET_RESPONSE;
     packet->done = 0;
-    if (rnic_is_atomic(packet->op) && peer) {
+    if (rdma_is_atomic(packet->op) && peer) {
         uint64_t old;
         memcpy(&old, rnic_payload(w, packet), sizeof old);
         old = rnic_atomic_reply(peer->handle->rnic, end->handle->rnic, old);

@@ -35,11 +35,11 @@ static bool may_begin(const struct end *end)
             continue;
         if (ordering_of(end) == SIM_ORDERING_STRONG)
             return false;
-        reads += rnic_has_response(wqe->op);
+        reads += rdma_is_answered(wqe->op);
     }
     if ((next->flags & RDMA_FENCE) != 0 && reads != 0)
         return false;
-    return !rnic_has_response(next->op) || reads < e->reads_out;
+    return !rdma_is_answered(next->op) || reads < e->reads_out;
 }
 
 bool rnic_can_fetch(const struct end *end)
@@ -98,13 +98,13 @@ void rnic_do_fetch(struct end *end)
     }
     struct rnic_memory memory = memory_of(wqe);
     if (!rnic_local_ok(end->handle->rnic, memory.sges, memory.count,
-                       rnic_has_response(wqe->op) ? RDMA_LOCAL_WRITE : 0)) {
+                       rdma_is_answered(wqe->op) ? RDMA_LOCAL_WRITE : 0)) {
         rnic_fail_wqe(end, e->launched++, RDMA_LOCAL_ERROR);
         return;
     }
     end->stage->making = 1;
     struct rnic_packet *packet = rnic_making(end);
-    packet->type = rnic_has_response(wqe->op) ? PACKET_REQUEST : PACKET_MESSAGE;
+    packet->type = rdma_is_answered(wqe->op) ? PACKET_REQUEST : PACKET_MESSAGE;
     packet->op = wqe->op;
     packet->flags = wqe->flags;
     packet->length = wqe->length;
@@ -121,7 +121,7 @@ void rnic_do_fetch(struct end *end)
 struct rnic_memory rnic_source(const struct end *end)
 {
     const struct rnic_wqe *wqe = rnic_wqe(end, end->state->launched);
-    return rnic_has_response(wqe->op) ? (struct rnic_memory){0} : memory_of(wqe);
+    return rdma_is_answered(wqe->op) ? (struct rnic_memory){0} : memory_of(wqe);
 }
 
 bool rnic_source_awaited(const struct end *end)
@@ -131,7 +131,7 @@ bool rnic_source_awaited(const struct end *end)
     for (uint32_t i = e->completed; i < e->launched; i++) {
         const struct rnic_wqe *wqe = rnic_wqe(end, i);
         struct rnic_memory sink = memory_of(wqe);
-        if (rnic_has_response(wqe->op) && wqe->state == WQE_WAITING && rnic_overlap(&source, &sink))
+        if (rdma_is_answered(wqe->op) && wqe->state == WQE_WAITING && rnic_overlap(&source, &sink))
             return true;
     }
     return false;
@@ -154,9 +154,8 @@ void rnic_do_emit(struct end *end)
     rnic_touch(w, end->stage_segment);
     struct rnic_wqe *wqe = rnic_wqe(end, e->launched++);
     /* RFC 5040 5.5 rule 9: what completes a Write or Send there says nothing about the peer. */
-    wqe->state = ordering_of(end) == SIM_ORDERING_RDMAP && !rnic_has_response(wqe->op)
-                     ? WQE_DONE
-                     : WQE_WAITING;
+    bool done = ordering_of(end) == SIM_ORDERING_RDMAP && !rdma_is_answered(wqe->op);
+    wqe->state = done ? WQE_DONE : WQE_WAITING;
     rnic_send(end, packet);
     end->stage->making = 0;
     memset(packet, 0, w->rnics->packet_octets);
@@ -169,7 +168,7 @@ uint32_t rnic_awaited(const struct end *end, uint32_t number)
     const struct rnic_end *e = end->state;
     for (uint32_t i = e->completed; i < e->launched; i++) {
         const struct rnic_wqe *wqe = rnic_wqe(end, i);
-        if (rnic_has_response(wqe->op) && wqe->state == WQE_WAITING && number-- == 0)
+        if (rdma_is_answered(wqe->op) && wqe->state == WQE_WAITING && number-- == 0)
             return i;
     }
     return UINT32_MAX;
@@ -181,7 +180,7 @@ static uint32_t on_the_way(const struct end *end)
     const struct rnic_end *e = end->state;
     for (uint32_t i = e->completed; i < e->launched; i++) {
         const struct rnic_wqe *wqe = rnic_wqe(end, i);
-        if (!rnic_has_response(wqe->op) && wqe->state == WQE_WAITING)
+        if (!rdma_is_answered(wqe->op) && wqe->state == WQE_WAITING)
             return i;
     }
     return UINT32_MAX;
@@ -262,7 +261,7 @@ void rnic_do_complete(struct end *end)
     } else {
         uint8_t status = wqe->state == WQE_FAILED ? wqe->status : RDMA_OK;
         rnic_complete(end, wqe->wr_id, wqe->op, status,
-                      status == RDMA_OK && rnic_has_response(wqe->op) ? wqe->length : 0);
+                      status == RDMA_OK && rdma_is_answered(wqe->op) ? wqe->length : 0);
         rnic_observe(
             end, (struct sim_access){
                      .kind = SIM_COMPLETE, .op = wqe->op, .status = status, .value = wqe->wr_id});

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "net/request.h"
 #include "sim/rnic.h"
 
 /* ---- in the arena ------------------------------------------------------------------------ */
@@ -442,17 +443,6 @@ static inline bool rnic_is_managed(const struct end *end)
     return end->chain && end->chain->memory != 0;
 }
 
-/* A READ or an atomic: the peer's answer completes it. */
-static inline bool rnic_has_response(uint32_t op)
-{
-    return op == RDMA_READ || op == RDMA_FETCH_ADD || op == RDMA_CAS;
-}
-
-static inline bool rnic_is_atomic(uint32_t op)
-{
-    return op == RDMA_FETCH_ADD || op == RDMA_CAS;
-}
-
 static inline bool rnic_takes_receive(uint32_t op)
 {
     return op == RDMA_SEND || op == RDMA_SEND_INV || op == RDMA_WRITE_IMM;
@@ -496,8 +486,6 @@ struct rnic_region *rnic_region_of(const struct sim_rnic *rnic, uint32_t key);
 
 int rnic_window_alloc(struct sim_handle *h, struct rdma_window *window);
 int rnic_window_free(struct sim_handle *h, const struct rdma_window *window);
-/* A BIND is posted: the window is told what it will be. */
-void rnic_window_posted(const struct rdma_wr *wr);
 /* Does it name a window of this RNIC, be it one that is bound or not? Constant. */
 bool rnic_names_window(const struct sim_rnic *rnic, uint32_t stag);
 /* The window with this STag if it is bound to this end's connection, or NULL. */
@@ -517,7 +505,6 @@ uint64_t rnic_atomic_result(const struct sim_rnic *target, uint32_t op, const ui
                             uint64_t octets);
 uint64_t rnic_atomic_reply(const struct sim_rnic *initiator, const struct sim_rnic *target,
                            uint64_t octets);
-void rnic_operands(const struct rdma_wr *wr, uint64_t operand[4]);
 
 /* ---- queues and events: rnic_queues.c ---------------------------------------------------- */
 

@@ -168,7 +168,7 @@ static bool advance_reads(struct end *end)
         struct rnic_memory memory;
         struct rdma_sge tagged;
         const struct rnic_packet *packet = rnic_read(end, i);
-        if (!rnic_may_respond(end, i) || packet->done || rnic_is_atomic(packet->op) ||
+        if (!rnic_may_respond(end, i) || packet->done || rdma_is_atomic(packet->op) ||
             !rnic_read_source(end, i, &memory, &tagged) ||
             !rnic_all_moved(end, packet, &memory, false))
             continue;
@@ -286,7 +286,7 @@ static void offer_reads(struct offer *o)
         const struct rnic_packet *packet = rnic_read(end, i);
         if (packet->done)
             continue;
-        if (rnic_is_atomic(packet->op)) {
+        if (rdma_is_atomic(packet->op)) {
             if (rnic_can_atomic(end, i))
                 offer(o, SIM_STEP_ATOMIC, i);
         } else if (!rnic_read_source(end, i, &memory, &tagged) ||

@@ -8,8 +8,6 @@
 
 #include "sim/rnic_state.h"
 
-#define KEY_MASK 0xffu /* of an STag: what its owner may choose */
-
 int rnic_window_alloc(struct sim_handle *h, struct rdma_window *window)
 {
     const struct sim_rnic *rnic = h->rnic;
@@ -40,24 +38,15 @@ int rnic_window_free(struct sim_handle *h, const struct rdma_window *window)
     rnic_touch(h->w, rnic->segment);
     /* Its STags were told to peers, also that of a BIND that was never executed. */
     *rnic_window(rnic, window->id) =
-        (struct rnic_window){.key = (uint8_t)((window->stag & KEY_MASK) + 1)};
+        (struct rnic_window){.key = (uint8_t)((window->stag & RDMA_STAG_KEY) + 1)};
     return 0;
-}
-
-void rnic_window_posted(const struct rdma_wr *wr)
-{
-    struct rdma_window *window = wr->bind.window;
-    window->stag = (window->stag & ~KEY_MASK) | ((window->stag + 1) & KEY_MASK);
-    window->base_to = wr->bind.region->base_to + wr->bind.offset;
-    window->length = wr->bind.length;
-    window->bound = 1;
 }
 
 bool rnic_names_window(const struct sim_rnic *rnic, uint32_t stag)
 {
     uint32_t place = rnic_stag_place(stag), first = rnic->config.regions;
     return place >= first && place < first + rnic->config.windows &&
-           rnic_stag(rnic, place, (uint8_t)(stag & KEY_MASK)) == stag;
+           rnic_stag(rnic, place, (uint8_t)(stag & RDMA_STAG_KEY)) == stag;
 }
 
 struct rnic_window *rnic_window_of(const struct end *end, uint32_t stag)
@@ -66,7 +55,7 @@ struct rnic_window *rnic_window_of(const struct end *end, uint32_t stag)
     if (!rnic_names_window(rnic, stag))
         return NULL;
     struct rnic_window *window = rnic_window(rnic, rnic_stag_place(stag) - rnic->config.regions);
-    return window->end == end->index + 1 && window->key == (stag & KEY_MASK) ? window : NULL;
+    return window->end == end->index + 1 && window->key == (stag & RDMA_STAG_KEY) ? window : NULL;
 }
 
 bool rnic_bind(struct end *end, const struct rnic_wqe *wqe)
@@ -76,9 +65,7 @@ bool rnic_bind(struct end *end, const struct rnic_wqe *wqe)
     uint32_t access = (uint32_t)wqe->operand[1];
     rnic_look(rnic->w, rnic->segment);
     const struct rnic_region *r = rnic_region_of(rnic, wqe->remote_stag);
-    if (!r || (r->access & RDMA_BIND_WINDOW) == 0 ||
-        ((access & RDMA_PEER_CHANGES) != 0 && (r->access & RDMA_LOCAL_WRITE) == 0) || length == 0 ||
-        offset > r->length || length > r->length - offset ||
+    if (!r || !rdma_may_bind(r->access, r->length, access, offset, length) ||
         !rnic_names_window(rnic, wqe->imm_stag))
         return false;
     struct rnic_window *window =
@@ -93,7 +80,7 @@ bool rnic_bind(struct end *end, const struct rnic_wqe *wqe)
                                    .region = rnic_stag_place(wqe->remote_stag),
                                    .end = end->index + 1,
                                    .used = 1,
-                                   .key = (uint8_t)(wqe->imm_stag & KEY_MASK)};
+                                   .key = (uint8_t)(wqe->imm_stag & RDMA_STAG_KEY)};
     return true;
 }
 

@@ -8,9 +8,6 @@
 #include "sim/kind.h"
 #include "sim/scenario_value.h"
 
-/* libyaml's time can grow with the square of the length. */
-#define TEXT_LIMIT ((size_t)1 << 20)
-
 /* ---- values ------------------------------------------------------------------------------ */
 
 static bool read_blocks(const struct sim_text *text, const struct sim_raw_scenario *raw,
@@ -76,8 +73,10 @@ static bool take_must_reach(const struct sim_text *text, struct sim_raw_scenario
 
 /* ---- the scenario ------------------------------------------------------------------------ */
 
-static bool build(const struct sim_text *text, struct sim_raw_scenario *raw, struct sim_scenario *s)
+static bool build(const struct sim_text *text, void *what, void *whole)
 {
+    struct sim_raw_scenario *raw = what;
+    struct sim_scenario *s = whole;
     s->kind = (enum sim_world_kind_id)(text->kind - sim_kinds);
     s->title = sim_take(&raw->title);
     read_choices(raw, s);
@@ -85,42 +84,22 @@ static bool build(const struct sim_text *text, struct sim_raw_scenario *raw, str
            text->kind->read(text, raw, s) && take_must_reach(text, raw, s);
 }
 
-static struct sim_scenario *read_scenario(struct sim_text *text)
-{
-    struct sim_raw_scenario *raw = sim_scenario_load(text);
-    if (raw == NULL)
-        return NULL;
-    struct sim_scenario *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        sim_complain(text, "", SIM_NO_MEMORY);
-    } else if (!build(text, raw, s)) {
-        sim_scenario_free(s);
-        s = NULL;
-    }
-    sim_scenario_unload(text, raw);
-    return s;
-}
-
 struct sim_scenario *sim_scenario_parse(const char *name, const char *text, size_t length,
                                         char *error, size_t size)
 {
     static const char byte_order_mark[] = "\xef\xbb\xbf";
-    struct sim_text t = {.name = name,
-                         .octets = length > 0 ? text : "",
-                         .length = length,
-                         .error = error,
-                         .error_size = size};
+    struct sim_text t = sim_text_of(name, text, length, NULL, error, size);
     if (length >= 3 && memcmp(text, byte_order_mark, 3) == 0) {
         t.octets += 3;
         t.length -= 3;
     }
-    if (t.length > TEXT_LIMIT) {
-        sim_complain(&t, "", "is larger than 1 MiB, shorten it");
+    if (!sim_text_fits(&t))
         return NULL;
-    }
-    struct sim_scenario *scenario = read_scenario(&t);
-    free(t.marks);
-    return scenario;
+    struct sim_scenario *scenario = calloc(1, sizeof *scenario);
+    if (sim_form_read(&t, build, scenario))
+        return scenario;
+    sim_scenario_free(scenario);
+    return NULL;
 }
 
 static void free_ring(struct sim_ring_part *ring)

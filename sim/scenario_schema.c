@@ -2,13 +2,12 @@
 /* The schemas, which the check (scenario_check.c) and libcyaml share. */
 #include "sim/scenario_schema.h"
 
-#include <cyaml/cyaml.h>
-
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "sim/kind.h"
 #include "sim/scenario_check.h"
+#include "sim/scenario_fields.h"
 
 /* ---- words ------------------------------------------------------------------------------- */
 
@@ -51,19 +50,7 @@ const char *sim_raw_op_name(enum sim_request_op op)
     return ops[op].str;
 }
 
-#define OPTIONAL CYAML_FLAG_OPTIONAL
-#define REQUIRED CYAML_FLAG_DEFAULT
-#define STRING(type, key, need) \
-    CYAML_FIELD_STRING_PTR(#key, need, struct type, key, 0, CYAML_UNLIMITED)
-#define WORD(type, key, member, words) \
-    CYAML_FIELD_ENUM_PTR(key, OPTIONAL | CYAML_FLAG_STRICT, struct type, member, words, \
-                         CYAML_ARRAY_LEN(words))
-#define CHOICE(type, key, words) WORD(type, #key, key, words)
-#define LIST(type, key, need, entry, least, most) \
-    CYAML_FIELD_SEQUENCE(#key, (need) | CYAML_FLAG_POINTER, struct type, key, entry, least, most)
-
-static const cyaml_schema_value_t string_schema = {
-    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED)};
+static const cyaml_schema_value_t string_schema = STRING_ENTRY;
 
 /* ---- what scenarios of every kind have --------------------------------------------------- */
 
@@ -91,15 +78,13 @@ static const cyaml_schema_field_t allocator_fields[] = {
     STRING(sim_raw_allocator, allocations, REQUIRED),
     CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t allocator_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct sim_raw_allocator, allocator_fields)};
+static const cyaml_schema_value_t allocator_schema = ENTRY(sim_raw_allocator, allocator_fields);
 
 static const cyaml_schema_field_t named_fields[] = {
     STRING(sim_raw_named, name, REQUIRED),
     CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t named_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct sim_raw_named, named_fields)};
+static const cyaml_schema_value_t named_schema = ENTRY(sim_raw_named, named_fields);
 
 static const cyaml_schema_field_t ring_fields[] = {
     FIRST_FIELDS,
@@ -111,8 +96,7 @@ static const cyaml_schema_field_t ring_fields[] = {
     LIST(sim_raw_scenario, freers, REQUIRED, &named_schema, 1, SIM_MAX_FREERS),
     LAST_FIELDS,
 };
-const cyaml_schema_value_t sim_ring_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct sim_raw_scenario, ring_fields)};
+const cyaml_schema_value_t sim_ring_schema = WHOLE(sim_raw_scenario, ring_fields);
 
 /* ---- kind protocol ----------------------------------------------------------------------- */
 
@@ -121,7 +105,7 @@ static const cyaml_schema_field_t request_fields[] = {
                      CYAML_ARRAY_LEN(ops)),
     STRING(sim_raw_request, handle, OPTIONAL),
     STRING(sim_raw_request, length, OPTIONAL),
-    WORD(sim_raw_request, "inline", inline_data, booleans),
+    CHOICE_AS(sim_raw_request, "inline", inline_data, booleans),
     CHOICE(sim_raw_request, seal, booleans),
     CHOICE(sim_raw_request, allow_unsealed, booleans),
     CHOICE(sim_raw_request, direct, booleans),
@@ -133,8 +117,7 @@ static const cyaml_schema_field_t request_fields[] = {
     LIST(sim_raw_request, expect, OPTIONAL, &string_schema, 1, SIM_MAX_EXPECT),
     CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t request_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct sim_raw_request, request_fields)};
+static const cyaml_schema_value_t request_schema = ENTRY(sim_raw_request, request_fields);
 
 static const cyaml_schema_field_t initiator_fields[] = {
     STRING(sim_raw_initiator, name, REQUIRED),
@@ -153,8 +136,7 @@ static const cyaml_schema_field_t initiator_fields[] = {
     LIST(sim_raw_initiator, program, REQUIRED, &request_schema, 1, SIM_MAX_REQUESTS),
     CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t initiator_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct sim_raw_initiator, initiator_fields)};
+static const cyaml_schema_value_t initiator_schema = ENTRY(sim_raw_initiator, initiator_fields);
 
 static const cyaml_schema_field_t protocol_fields[] = {
     FIRST_FIELDS,
@@ -175,8 +157,7 @@ static const cyaml_schema_field_t protocol_fields[] = {
     CHOICE(sim_raw_scenario, ticket_timeout, booleans),
     LAST_FIELDS,
 };
-const cyaml_schema_value_t sim_protocol_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct sim_raw_scenario, protocol_fields)};
+const cyaml_schema_value_t sim_protocol_schema = WHOLE(sim_raw_scenario, protocol_fields);
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
@@ -201,7 +182,7 @@ static const cyaml_schema_value_t *schema_of(const struct sim_text *text)
     return text->form != NULL ? text->form->schema : text->kind->schema;
 }
 
-void *sim_form_load(struct sim_text *text)
+static void *load(struct sim_text *text)
 {
     cyaml_data_t *data = NULL;
     if (!sim_scenario_check(text))
@@ -217,17 +198,17 @@ void *sim_form_load(struct sim_text *text)
     return data;
 }
 
-void sim_form_unload(const struct sim_text *text, void *raw)
+bool sim_form_read(struct sim_text *text,
+                   bool (*read)(const struct sim_text *text, void *raw, void *whole), void *whole)
 {
-    cyaml_free(&settings, schema_of(text), raw, 0);
-}
-
-struct sim_raw_scenario *sim_scenario_load(struct sim_text *text)
-{
-    return sim_form_load(text);
-}
-
-void sim_scenario_unload(const struct sim_text *text, struct sim_raw_scenario *raw)
-{
-    sim_form_unload(text, raw);
+    void *raw = load(text);
+    bool good = false;
+    if (raw != NULL) {
+        good = whole != NULL ? read(text, raw, whole) : sim_complain(text, "", SIM_NO_MEMORY);
+        cyaml_free(&settings, schema_of(text), raw, 0);
+    }
+    free(text->marks);
+    text->marks = NULL;
+    text->marks_count = text->marks_room = 0;
+    return good;
 }

@@ -110,12 +110,4 @@ struct sim_raw_scenario {
 /* The word for an operation: "alloc_store". */
 const char *sim_raw_op_name(enum sim_request_op op);
 
-/*
- * Reads a text that is one plain YAML mapping of the form of its kind, and marks its keys. Returns
- * NULL after a complaint about any other. Strings may be taken out (leave NULL), then free()
- * releases them; sim_scenario_unload() releases the rest.
- */
-struct sim_raw_scenario *sim_scenario_load(struct sim_text *text);
-void sim_scenario_unload(const struct sim_text *text, struct sim_raw_scenario *raw);
-
 #endif

@@ -5,9 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/read_file.h"
 #include "sim/scenario_set.h"
 
 const struct sim_place sim_top_of_text = {1, 1};
+
+struct sim_text sim_text_of(const char *name, const char *octets, size_t length,
+                            const struct sim_form *form, char *error, size_t error_size)
+{
+    return (struct sim_text){.name = name,
+                             .octets = length > 0 ? octets : "",
+                             .length = length,
+                             .error = error,
+                             .error_size = error_size,
+                             .form = form};
+}
+
+bool sim_text_fits(const struct sim_text *text)
+{
+    return text->length <= SIM_TEXT_LIMIT ||
+           sim_complain(text, "", "is larger than 1 MiB, shorten it");
+}
 
 /* ---- paths ------------------------------------------------------------------------------- */
 

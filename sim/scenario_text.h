@@ -62,6 +62,11 @@ struct sim_text {
     struct sim_settings *settings; /* what was changed in it (sim/scenario_set.h), or NULL */
 };
 
+struct sim_text sim_text_of(const char *name, const char *octets, size_t length,
+                            const struct sim_form *form, char *error, size_t error_size);
+/* Complains when it is beyond SIM_TEXT_LIMIT. */
+bool sim_text_fits(const struct sim_text *text);
+
 /*
  * A walk over the events of the text, but for starts of the stream and ends of documents. It sets
  * `event`; who walks sets path and place.
@@ -99,11 +104,12 @@ bool sim_walk_mark(const struct sim_walk *walk);
 void sim_walk_close(struct sim_walk *walk);
 
 /*
- * Reads a text of `form` into what its schema says, and marks its keys; NULL after a complaint.
- * Strings may be taken out (leave NULL), then free() releases them; sim_form_unload() the rest.
+ * Reads a text that is one plain YAML mapping of its form: makes raw values of it, as the schema
+ * says, and marks its keys. Then `read` makes `whole` of them; it may take strings out (leave NULL)
+ * that free() releases. False after a complaint, also when there is no memory for `whole` (NULL).
  */
-void *sim_form_load(struct sim_text *text);
-void sim_form_unload(const struct sim_text *text, void *raw);
+bool sim_form_read(struct sim_text *text,
+                   bool (*read)(const struct sim_text *text, void *raw, void *whole), void *whole);
 
 struct sim_place sim_place_of_octet(const char *octets, size_t length, size_t offset);
 /* Where the present event starts. */

@@ -5,6 +5,8 @@
 #include <endian.h>
 #include <stdlib.h>
 
+#include "net/request.h"
+
 #define RECV_QUEUE (1ull << 32)
 
 static uint64_t pack(const struct verbs_conn *c, bool recv, uint32_t number)
@@ -79,51 +81,32 @@ int verbs_cq_arm(struct rdma *r, uint32_t cq, bool solicited_only)
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
-static const struct {
-    uint32_t needs; /* capabilities */
-    enum ibv_wr_opcode opcode;
-} operations[] = {
-    [RDMA_NOOP] = {0, IBV_WR_RDMA_WRITE}, /* of no octets, which looks at no STag */
-    [RDMA_SEND] = {0, IBV_WR_SEND},
-    [RDMA_SEND_INV] = {RDMA_CAP_SEND_INV, IBV_WR_SEND_WITH_INV},
-    [RDMA_WRITE] = {0, IBV_WR_RDMA_WRITE},
-    [RDMA_WRITE_IMM] = {RDMA_CAP_IMM, IBV_WR_RDMA_WRITE_WITH_IMM},
-    [RDMA_READ] = {0, IBV_WR_RDMA_READ},
-    [RDMA_FETCH_ADD] = {RDMA_CAP_FETCH_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD},
-    [RDMA_CAS] = {RDMA_CAP_CAS, IBV_WR_ATOMIC_CMP_AND_SWP},
-    [RDMA_BIND] = {RDMA_CAP_WINDOW, IBV_WR_BIND_MW},
-    [RDMA_LOCAL_INV] = {RDMA_CAP_WINDOW, IBV_WR_LOCAL_INV},
+static const enum ibv_wr_opcode opcodes[] = {
+    [RDMA_NOOP] = IBV_WR_RDMA_WRITE, /* of no octets, which looks at no STag */
+    [RDMA_SEND] = IBV_WR_SEND,
+    [RDMA_SEND_INV] = IBV_WR_SEND_WITH_INV,
+    [RDMA_WRITE] = IBV_WR_RDMA_WRITE,
+    [RDMA_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
+    [RDMA_READ] = IBV_WR_RDMA_READ,
+    [RDMA_FETCH_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
+    [RDMA_CAS] = IBV_WR_ATOMIC_CMP_AND_SWP,
+    [RDMA_BIND] = IBV_WR_BIND_MW,
+    [RDMA_LOCAL_INV] = IBV_WR_LOCAL_INV,
 };
-#define OPERATIONS (sizeof operations / sizeof operations[0])
-
-static uint64_t octets_of(const struct rdma_wr *wr)
-{
-    uint64_t octets = 0;
-    for (uint32_t i = 0; i < wr->sge_count; i++)
-        octets += wr->sges[i].length;
-    return octets;
-}
 
 int verbs_acceptable(const struct rdma_caps *caps, const struct rdma_wr *wr, uint32_t max_sge,
                      uint32_t max_inline)
 {
-    if (wr->op >= OPERATIONS)
-        return wr->op < RDMA_RECV ? -ENOTSUP : -EINVAL; /* chains */
-    if (operations[wr->op].needs & ~caps->bits)
-        return -ENOTSUP;
-    if ((wr->op == RDMA_FETCH_ADD && wr->fetch_add.mask != 0) ||
-        (wr->op == RDMA_CAS && (wr->cas.compare_mask & wr->cas.swap_mask) != UINT64_MAX))
-        return -ENOTSUP;
-    uint64_t octets = octets_of(wr);
     uint32_t sges = wr->op == RDMA_READ ? caps->max_read_sge : caps->max_sge;
-    if (wr->sge_count > sges || wr->sge_count > max_sge || octets > caps->max_message)
-        return -EINVAL;
-    if ((wr->op == RDMA_FETCH_ADD || wr->op == RDMA_CAS) &&
-        (wr->sge_count != 1 || octets != 8 || wr->remote_to % 8 != 0))
-        return -EINVAL;
-    bool sends = wr->op >= RDMA_SEND && wr->op <= RDMA_WRITE_IMM &&
-                 (wr->op != RDMA_SEND_INV || caps->binding != RDMA_BINDING_RDMAP);
-    return wr->flags & RDMA_INLINE && (!sends || octets > max_inline) ? -EINVAL : 0;
+    int failed = rdma_request_check(wr, caps->bits, sges < max_sge ? sges : max_sge, max_inline);
+    if (failed)
+        return failed;
+    if (wr->op == RDMA_LOCAL_INV && (caps->bits & RDMA_CAP_WINDOW) == 0)
+        return -ENOTSUP;
+    bool misaligned = rdma_is_atomic(wr->op) && wr->remote_to % 8 != 0;
+    bool lost =
+        wr->op == RDMA_SEND_INV && wr->flags & RDMA_INLINE && caps->binding == RDMA_BINDING_RDMAP;
+    return misaligned || lost || rdma_request_octets(wr) > caps->max_message ? -EINVAL : 0;
 }
 
 /* Could the connection execute this? 0 or -errno. */
@@ -154,7 +137,7 @@ void verbs_translate(const struct rdma_wr *wr, struct ibv_send_wr *out, struct i
 {
     *out = (struct ibv_send_wr){.sg_list = sges,
                                 .num_sge = (int)wr->sge_count,
-                                .opcode = operations[wr->op].opcode,
+                                .opcode = opcodes[wr->op],
                                 .send_flags = flags_of(wr)};
     copy_sges(wr->sges, wr->sge_count, sges);
     switch (wr->op) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Cost models as YAML. */
-#include <cyaml/cyaml.h>
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/scenario_fields.h"
 #include "sim/scenario_text.h"
 #include "sim/scenario_value.h"
 #include "sim/timed/costs.h"
@@ -32,26 +31,20 @@ static const cyaml_strval_t bases[] = {{"published", SIM_FIGURE_PUBLISHED},
                                        {"assumed", SIM_FIGURE_ASSUMED}};
 
 static const cyaml_schema_field_t figure_fields[] = {
-    CYAML_FIELD_STRING_PTR("value", CYAML_FLAG_DEFAULT, struct raw_figure, value, 0,
-                           CYAML_UNLIMITED),
-    CYAML_FIELD_ENUM_PTR("is", CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT, struct raw_figure, basis,
-                         bases, CYAML_ARRAY_LEN(bases)),
-    CYAML_FIELD_STRING_PTR("source", CYAML_FLAG_OPTIONAL, struct raw_figure, source, 0,
-                           CYAML_UNLIMITED),
+    STRING(raw_figure, value, REQUIRED),
+    CHOICE_AS(raw_figure, "is", basis, bases),
+    STRING(raw_figure, source, OPTIONAL),
     CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t model_fields[] = {
-    CYAML_FIELD_STRING_PTR("title", CYAML_FLAG_DEFAULT, struct raw_model, title, 0,
-                           CYAML_UNLIMITED),
-#define COSTS_FIELD(key, least, most, what) \
-    CYAML_FIELD_MAPPING_PTR(#key, CYAML_FLAG_POINTER, struct raw_model, key, figure_fields),
+    STRING(raw_model, title, REQUIRED),
+#define COSTS_FIELD(key, least, most, what) MAPPING(raw_model, key, REQUIRED, figure_fields),
     SIM_COSTS(COSTS_FIELD)
 #undef COSTS_FIELD
         CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t model_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_model, model_fields)};
+static const cyaml_schema_value_t model_schema = WHOLE(raw_model, model_fields);
 
 static const struct sim_form form = {
     .what = "cost model", .begin = "title:", .page = "kbtp-nic(5)", .schema = &model_schema};
@@ -82,9 +75,10 @@ static bool read_figure(const struct sim_text *text, unsigned number, struct raw
     return true;
 }
 
-static bool read_model(const struct sim_text *text, struct raw_model *raw,
-                       struct sim_cost_model *model)
+static bool read_model(const struct sim_text *text, void *what, void *whole)
 {
+    struct raw_model *raw = what;
+    struct sim_cost_model *model = whole;
     struct raw_figure *const figures[SIM_FIGURES] = {
 #define COSTS_RAW(key, least, most, what) raw->key,
         SIM_COSTS(COSTS_RAW)
@@ -100,24 +94,10 @@ static bool read_model(const struct sim_text *text, struct raw_model *raw,
 struct sim_cost_model *sim_cost_model_parse(const char *name, const char *text, size_t length,
                                             char *error, size_t size)
 {
-    struct sim_text t = {.name = name,
-                         .octets = length > 0 ? text : "",
-                         .length = length,
-                         .error = error,
-                         .error_size = size,
-                         .form = &form};
-    struct sim_cost_model *model = NULL;
-    struct raw_model *raw = sim_form_load(&t);
-    if (raw)
-        model = calloc(1, sizeof *model);
-    if (raw && !model)
-        sim_complain(&t, "", SIM_NO_MEMORY);
-    if (model && !read_model(&t, raw, model)) {
-        sim_cost_model_free(model);
-        model = NULL;
-    }
-    if (raw)
-        sim_form_unload(&t, raw);
-    free(t.marks);
-    return model;
+    struct sim_text t = sim_text_of(name, text, length, &form, error, size);
+    struct sim_cost_model *model = calloc(1, sizeof *model);
+    if (sim_form_read(&t, read_model, model))
+        return model;
+    sim_cost_model_free(model);
+    return NULL;
 }

@@ -8,7 +8,6 @@
 
 /* STags: place << 8 | key, from 1 << 8 on; those of windows have the highest bit. */
 #define WINDOW_BIT 0x80000000u
-#define KEY_MASK 0xffu
 #define PLACES (1u << 22)
 
 /* ---- regions ----------------------------------------------------------------------------- */
@@ -88,7 +87,7 @@ static struct nic_region *region_of(const struct nic *nic, uint32_t stag)
     if ((stag & WINDOW_BIT) || place >= nic->regions_count)
         return NULL;
     struct nic_region *it = &nic->regions[place];
-    return it->used && it->valid && it->key == (stag & KEY_MASK) ? it : NULL;
+    return it->used && it->valid && it->key == (stag & RDMA_STAG_KEY) ? it : NULL;
 }
 
 /* Without overflow: do these octets lie within? */
@@ -126,7 +125,7 @@ static struct nic_window *window_of(const struct nic *nic, uint32_t stag)
 static struct nic_window *bound(const struct nic_conn *c, uint32_t stag)
 {
     struct nic_window *it = window_of(c->handle->nic, stag);
-    return it && it->conn == c && it->key == (stag & KEY_MASK) ? it : NULL;
+    return it && it->conn == c && it->key == (stag & RDMA_STAG_KEY) ? it : NULL;
 }
 
 int nic_window_alloc(struct rdma *r, struct rdma_window *window)
@@ -155,17 +154,8 @@ int nic_window_free(struct rdma *r, struct rdma_window *window)
     struct nic_window *it = window_of(nic_handle_of(r)->nic, window->stag);
     if (!it)
         return -EINVAL;
-    *it = (struct nic_window){.key = (uint8_t)((window->stag + 1) & KEY_MASK)};
+    *it = (struct nic_window){.key = (uint8_t)((window->stag + 1) & RDMA_STAG_KEY)};
     return 0;
-}
-
-void nic_window_posted(const struct rdma_wr *wr)
-{
-    struct rdma_window *window = wr->bind.window;
-    window->stag = (window->stag & ~KEY_MASK) | ((window->stag + 1) & KEY_MASK);
-    window->base_to = wr->bind.region->base_to + wr->bind.offset;
-    window->length = wr->bind.length;
-    window->bound = 1;
 }
 
 bool nic_bind(struct nic_conn *c, const struct nic_wqe *wqe)
@@ -175,9 +165,8 @@ bool nic_bind(struct nic_conn *c, const struct nic_wqe *wqe)
     struct nic_window *it = window_of(nic, wqe->imm_stag);
     uint64_t offset = wqe->remote_to, length = wqe->operand[0];
     uint32_t access = (uint32_t)wqe->operand[1];
-    if (!it || it->conn || !from || !(from->region.access & RDMA_BIND_WINDOW) ||
-        ((access & RDMA_PEER_CHANGES) && !(from->region.access & RDMA_LOCAL_WRITE)) ||
-        length == 0 || !within(offset, length, 0, from->region.length))
+    if (!it || it->conn || !from ||
+        !rdma_may_bind(from->region.access, from->region.length, access, offset, length))
         return false;
     *it = (struct nic_window){.conn = c,
                               .addr = (char *)from->region.addr + offset,
@@ -185,7 +174,7 @@ bool nic_bind(struct nic_conn *c, const struct nic_wqe *wqe)
                               .base_to = from->region.base_to + offset,
                               .access = access,
                               .region = from->region.id,
-                              .key = (uint8_t)(wqe->imm_stag & KEY_MASK),
+                              .key = (uint8_t)(wqe->imm_stag & RDMA_STAG_KEY),
                               .used = true};
     return true;
 }

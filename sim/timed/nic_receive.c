@@ -189,7 +189,7 @@ static void delivered(void *context, uint64_t number)
     }
     if (m->kind == NIC_ANSWER) {
         answered(c, m);
-    } else if (nic_is_answered(m->op)) {
+    } else if (rdma_is_answered(m->op)) {
         answer(c, m);
     } else {
         uint8_t status = deliver(c, m);

@@ -106,11 +106,6 @@ void nic_send(struct nic_message *m)
 
 /* ---- beginning --------------------------------------------------------------------------- */
 
-static bool takes_octets(uint32_t op)
-{
-    return op == RDMA_SEND || op == RDMA_SEND_INV || op == RDMA_WRITE || op == RDMA_WRITE_IMM;
-}
-
 static bool is_here(uint32_t op)
 {
     return op == RDMA_NOOP || op == RDMA_BIND || op == RDMA_LOCAL_INV;
@@ -131,7 +126,7 @@ static void leaves(void *context, uint64_t number)
     const struct nic_wqe *wqe = nic_wqe(c, m->wqe);
     if (wqe->flags & RDMA_INLINE)
         memcpy(m->octets, inline_of(c, m->wqe), m->length);
-    else if (takes_octets(wqe->op))
+    else if (rdma_sends_octets(wqe->op))
         well = nic_gather(c, m, wqe->sges, wqe->sge_count);
     else
         for (uint32_t i = 0; i < wqe->sge_count; i++)
@@ -153,7 +148,7 @@ static void leaves(void *context, uint64_t number)
 static void begin_message(struct nic_conn *c, uint32_t number, const struct nic_wqe *wqe)
 {
     struct sim_nics *nics = nic_nics(c->handle);
-    bool octets = takes_octets(wqe->op);
+    bool octets = rdma_sends_octets(wqe->op);
     bool too_long = wqe->length > nics->config.max_message;
     uint32_t length = octets && !too_long ? wqe->length : 0;
     bool phantom = length > LEAST_ROOM && nic_is_phantom(c, wqe->sges, wqe->sge_count);
@@ -207,10 +202,10 @@ void nic_go_on(struct nic_conn *c)
         struct nic_wqe *wqe = nic_wqe(c, c->begun);
         if ((wqe->flags & RDMA_FENCE) && c->reads != 0)
             return;
-        if (nic_is_answered(wqe->op) && c->reads == c->config.reads_out)
+        if (rdma_is_answered(wqe->op) && c->reads == c->config.reads_out)
             return;
         wqe->state = NIC_WQE_BEGUN;
-        c->reads += nic_is_answered(wqe->op);
+        c->reads += rdma_is_answered(wqe->op);
         if (is_here(wqe->op))
             begin_here(c, c->begun++);
         else
@@ -234,7 +229,7 @@ static void complete_some(struct nic_conn *c)
                                    .conn = c->index,
                                    .op = (uint8_t)wqe->op,
                                    .status = wqe->status,
-                                   .length = nic_is_answered(wqe->op) ? wqe->length : 0};
+                                   .length = rdma_is_answered(wqe->op) ? wqe->length : 0};
         nic_complete(c, &wc, NULL);
         if (wqe->status != RDMA_OK) {
             nic_end(c, -ECONNRESET);
@@ -248,7 +243,7 @@ void nic_done(struct nic_conn *c, uint32_t number, uint8_t status)
     struct nic_wqe *wqe = nic_wqe(c, number);
     wqe->state = NIC_WQE_DONE;
     wqe->status = status;
-    if (nic_is_answered(wqe->op))
+    if (rdma_is_answered(wqe->op))
         c->reads--;
     complete_some(c);
     nic_go_on(c);
@@ -256,61 +251,20 @@ void nic_done(struct nic_conn *c, uint32_t number, uint8_t status)
 
 /* ---- posting ----------------------------------------------------------------------------- */
 
-/* The capability that a work request needs; 0: none; UINT32_MAX: it is no work request here. */
-static uint32_t needs(const struct rdma_wr *wr)
-{
-    switch (wr->op) {
-    case RDMA_SEND_INV:
-        return RDMA_CAP_SEND_INV;
-    case RDMA_WRITE_IMM:
-        return RDMA_CAP_IMM;
-    case RDMA_FETCH_ADD:
-        return RDMA_CAP_FETCH_ADD | (wr->fetch_add.mask ? RDMA_CAP_MASKED : 0);
-    case RDMA_CAS:
-        return RDMA_CAP_CAS |
-               ((wr->cas.compare_mask & wr->cas.swap_mask) == UINT64_MAX ? 0 : RDMA_CAP_MASKED);
-    case RDMA_BIND:
-        return RDMA_CAP_WINDOW;
-    case RDMA_NOOP:
-    case RDMA_SEND:
-    case RDMA_WRITE:
-    case RDMA_READ:
-    case RDMA_LOCAL_INV:
-        return 0;
-    default:
-        return UINT32_MAX;
-    }
-}
-
 static int check(const struct nic_conn *c, const struct rdma_wr *wr)
 {
-    uint64_t length = 0;
-    if (needs(wr) & ~nic_nics(c->handle)->config.bits)
-        return -ENOTSUP;
-    if (wr->sge_count > c->config.max_sge)
-        return -EINVAL;
-    for (uint32_t i = 0; i < wr->sge_count; i++)
-        length += wr->sges[i].length;
-    if (length > UINT32_MAX || ((wr->flags & RDMA_INLINE) && length > c->config.max_inline) ||
-        ((wr->flags & RDMA_INLINE) && !takes_octets(wr->op)) ||
-        ((wr->op == RDMA_FETCH_ADD || wr->op == RDMA_CAS) &&
-         (length != 8 || wr->remote_to % 8 != 0)))
-        return -EINVAL;
-    return 0;
+    int failed = rdma_request_check(wr, nic_nics(c->handle)->config.bits, c->config.max_sge,
+                                    c->config.max_inline);
+    if (failed)
+        return failed;
+    return rdma_is_atomic(wr->op) && wr->remote_to % 8 != 0 ? -EINVAL : 0;
 }
 
 static void set_operands(struct nic_wqe *wqe, const struct rdma_wr *wr)
 {
-    if (wr->op == RDMA_FETCH_ADD) {
-        wqe->operand[0] = wr->fetch_add.add;
-        wqe->operand[1] = wr->fetch_add.mask;
-    } else if (wr->op == RDMA_CAS) {
-        wqe->operand[0] = wr->cas.compare;
-        wqe->operand[1] = wr->cas.compare_mask;
-        wqe->operand[2] = wr->cas.swap;
-        wqe->operand[3] = wr->cas.swap_mask;
-    } else if (wr->op == RDMA_BIND) {
-        nic_window_posted(wr);
+    rdma_request_operands(wr, wqe->operand);
+    if (wr->op == RDMA_BIND) {
+        rdma_window_posted(wr);
         wqe->operand[0] = wr->bind.length;
         wqe->operand[1] = wr->bind.access;
         wqe->remote_to = wr->bind.offset;
@@ -328,14 +282,13 @@ static void append(struct nic_conn *c, const struct rdma_wr *wr)
     wqe->remote_stag = wr->remote_stag;
     wqe->imm_stag = wr->imm_stag;
     wqe->sge_count = wr->sge_count;
-    wqe->length = 0;
+    wqe->length = (uint32_t)rdma_request_octets(wr);
     wqe->op = wr->op;
     wqe->flags = wr->flags;
     wqe->state = NIC_WQE_POSTED;
     wqe->status = RDMA_OK;
     for (uint32_t i = 0; i < wr->sge_count; i++) {
         wqe->sges[i] = wr->sges[i];
-        wqe->length += wr->sges[i].length;
         if (wr->flags & RDMA_INLINE) {
             memcpy(to, wr->sges[i].addr, wr->sges[i].length);
             to += wr->sges[i].length;

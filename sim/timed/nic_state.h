@@ -3,6 +3,7 @@
 #ifndef KBTP_SIM_TIMED_NIC_STATE_H
 #define KBTP_SIM_TIMED_NIC_STATE_H
 
+#include "net/request.h"
 #include "sim/timed/nic.h"
 
 #define PS 1000u /* of a nanosecond */
@@ -234,7 +235,6 @@ int nic_reg(struct rdma *r, void *addr, uint64_t length, uint32_t access, uint64
 int nic_dereg(struct rdma *r, struct rdma_region *region);
 int nic_window_alloc(struct rdma *r, struct rdma_window *window);
 int nic_window_free(struct rdma *r, struct rdma_window *window);
-void nic_window_posted(const struct rdma_wr *wr);
 bool nic_bind(struct nic_conn *c, const struct nic_wqe *wqe);
 bool nic_invalidate(const struct nic_conn *c, uint32_t stag, bool by_peer);
 void nic_windows_end(const struct nic_conn *c);
@@ -285,10 +285,6 @@ void nic_go_on(struct nic_conn *c);
 /* Work request `number` is done, or has failed. */
 void nic_done(struct nic_conn *c, uint32_t number, uint8_t status);
 struct nic_wqe *nic_wqe(const struct nic_conn *c, uint32_t number);
-static inline bool nic_is_answered(uint32_t op)
-{
-    return op == RDMA_READ || op == RDMA_FETCH_ADD || op == RDMA_CAS;
-}
 /* Of `length` octets, with room for so many. NULL: no memory, and the run is over. */
 struct nic_message *nic_message_new(struct sim_nics *nics, uint32_t length, uint32_t room);
 void nic_message_free(struct sim_nics *nics, struct nic_message *m);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scenarios of kind `timed` as YAML. */
-#include <cyaml/cyaml.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "net/rdma.h"
+#include "sim/scenario_fields.h"
 #include "sim/scenario_set.h"
 #include "sim/scenario_text.h"
 #include "sim/scenario_value.h"
@@ -13,7 +12,6 @@
 #include "sim/timed/value.h"
 
 #define KIND "timed"
-#define TEXT_LIMIT ((size_t)1 << 20)
 #define MOST_BLOCKS (1u << 28)
 #define MOST_BLOCK_SIZE (UINT64_C(1) << 30)
 #define MOST_DEPTH 4096u
@@ -60,14 +58,6 @@ struct raw_timed {
     unsigned instances_count;
 };
 
-#define OPTIONAL CYAML_FLAG_OPTIONAL
-#define REQUIRED CYAML_FLAG_DEFAULT
-#define STRING(type, key, need) \
-    CYAML_FIELD_STRING_PTR(#key, need, struct type, key, 0, CYAML_UNLIMITED)
-#define WORD(type, key, member, words) \
-    CYAML_FIELD_ENUM_PTR(key, OPTIONAL | CYAML_FLAG_STRICT, struct type, member, words, \
-                         CYAML_ARRAY_LEN(words))
-
 static const cyaml_strval_t kinds[] = {{KIND, 0}};
 static const cyaml_strval_t booleans[] = {{"false", false}, {"true", true}};
 static const cyaml_strval_t memories[] = {{"real", false}, {"phantom", true}};
@@ -77,14 +67,13 @@ static const cyaml_strval_t bindings[] = {{"rdmap", RDMA_BINDING_RDMAP},
                                           {"roce", RDMA_BINDING_ROCE}};
 
 static const cyaml_schema_field_t pool_fields[] = {
-    STRING(raw_pool, name, REQUIRED),           STRING(raw_pool, count, OPTIONAL),
-    STRING(raw_pool, workers, OPTIONAL),        STRING(raw_pool, blocks, OPTIONAL),
-    STRING(raw_pool, block_size, REQUIRED),     STRING(raw_pool, credits, OPTIONAL),
-    STRING(raw_pool, max_inline, OPTIONAL),     STRING(raw_pool, staging, OPTIONAL),
-    WORD(raw_pool, "memory", memory, memories), CYAML_FIELD_END,
+    STRING(raw_pool, name, REQUIRED),       STRING(raw_pool, count, OPTIONAL),
+    STRING(raw_pool, workers, OPTIONAL),    STRING(raw_pool, blocks, OPTIONAL),
+    STRING(raw_pool, block_size, REQUIRED), STRING(raw_pool, credits, OPTIONAL),
+    STRING(raw_pool, max_inline, OPTIONAL), STRING(raw_pool, staging, OPTIONAL),
+    CHOICE(raw_pool, memory, memories),     CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t pool_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_pool, pool_fields)};
+static const cyaml_schema_value_t pool_schema = ENTRY(raw_pool, pool_fields);
 
 static const cyaml_schema_field_t mix_fields[] = {
     STRING(raw_mix, load, OPTIONAL),
@@ -104,22 +93,21 @@ static const cyaml_schema_field_t instances_fields[] = {
     STRING(raw_instances, count, OPTIONAL),
     STRING(raw_instances, per_host, OPTIONAL),
     STRING(raw_instances, pool, REQUIRED),
-    WORD(raw_instances, "to", to, directions),
+    CHOICE(raw_instances, to, directions),
     STRING(raw_instances, depth, OPTIONAL),
     STRING(raw_instances, handles, OPTIONAL),
     STRING(raw_instances, fill, OPTIONAL),
     STRING(raw_instances, length, OPTIONAL),
-    CYAML_FIELD_MAPPING_PTR("mix", OPTIONAL, struct raw_instances, mix, mix_fields),
+    MAPPING(raw_instances, mix, OPTIONAL, mix_fields),
     STRING(raw_instances, operations, OPTIONAL),
     STRING(raw_instances, rate, OPTIONAL),
     STRING(raw_instances, think, OPTIONAL),
-    CYAML_FIELD_MAPPING_PTR("stall", OPTIONAL, struct raw_instances, stall, stall_fields),
-    WORD(raw_instances, "inline", is_inline, booleans),
-    WORD(raw_instances, "direct", direct, booleans),
+    MAPPING(raw_instances, stall, OPTIONAL, stall_fields),
+    CHOICE_AS(raw_instances, "inline", is_inline, booleans),
+    CHOICE(raw_instances, direct, booleans),
     CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t instances_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_instances, instances_fields)};
+static const cyaml_schema_value_t instances_schema = ENTRY(raw_instances, instances_fields);
 
 static const cyaml_schema_field_t network_fields[] = {
     STRING(raw_network, leaf_ports, OPTIONAL),
@@ -136,16 +124,13 @@ static const cyaml_schema_field_t timed_fields[] = {
     STRING(raw_timed, nic, REQUIRED),
     STRING(raw_timed, seed, OPTIONAL),
     STRING(raw_timed, duration, OPTIONAL),
-    WORD(raw_timed, "binding", binding, bindings),
-    CYAML_FIELD_MAPPING_PTR("network", OPTIONAL, struct raw_timed, network, network_fields),
-    CYAML_FIELD_SEQUENCE("pools", CYAML_FLAG_POINTER, struct raw_timed, pools, &pool_schema, 1,
-                         SIM_TIMED_GROUPS),
-    CYAML_FIELD_SEQUENCE("instances", CYAML_FLAG_POINTER, struct raw_timed, instances,
-                         &instances_schema, 1, SIM_TIMED_GROUPS),
+    CHOICE(raw_timed, binding, bindings),
+    MAPPING(raw_timed, network, OPTIONAL, network_fields),
+    LIST(raw_timed, pools, REQUIRED, &pool_schema, 1, SIM_TIMED_GROUPS),
+    LIST(raw_timed, instances, REQUIRED, &instances_schema, 1, SIM_TIMED_GROUPS),
     CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t timed_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_timed, timed_fields)};
+static const cyaml_schema_value_t timed_schema = WHOLE(raw_timed, timed_fields);
 
 static const struct sim_form form = {
     .what = "scenario", .begin = "kind: " KIND, .page = "kbtp-timed(5)", .schema = &timed_schema};
@@ -387,8 +372,10 @@ static bool check_pools(const struct sim_text *t, const struct sim_timed *s)
     return true;
 }
 
-static bool read_all(const struct sim_text *t, struct raw_timed *raw, struct sim_timed *s)
+static bool read_all(const struct sim_text *t, void *what, void *whole)
 {
+    struct raw_timed *raw = what;
+    struct sim_timed *s = whole;
     uint32_t seed;
     s->title = sim_take(&raw->title);
     s->nic = sim_take(&raw->nic);
@@ -417,40 +404,20 @@ static bool read_all(const struct sim_text *t, struct raw_timed *raw, struct sim
                         SIM_TIMED_HOSTS);
 }
 
-static struct sim_timed *parse(struct sim_text *t)
-{
-    struct sim_timed *timed = NULL;
-    struct raw_timed *raw = sim_form_load(t);
-    if (raw)
-        timed = calloc(1, sizeof *timed);
-    if (raw && !timed)
-        sim_complain(t, "", SIM_NO_MEMORY);
-    if (timed && !read_all(t, raw, timed)) {
-        sim_timed_free(timed);
-        timed = NULL;
-    }
-    if (raw)
-        sim_form_unload(t, raw);
-    free(t->marks);
-    return timed;
-}
-
 struct sim_timed *sim_timed_parse_set(const char *name, const char *text, size_t length,
                                       struct sim_setting *settings, unsigned count, char *error,
                                       size_t size)
 {
-    struct sim_text t = {.name = name,
-                         .octets = length > 0 ? text : "",
-                         .length = length,
-                         .error = error,
-                         .error_size = size,
-                         .form = &form};
+    struct sim_text t = sim_text_of(name, text, length, &form, error, size);
     struct sim_settings all = {.all = settings, .count = count};
     struct sim_timed *timed = NULL;
-    if (length > TEXT_LIMIT)
-        sim_complain(&t, "", "is larger than 1 MiB, shorten it");
-    else if (count == 0 || sim_settings_apply(&t, &all))
-        timed = parse(&t);
+    if (sim_text_fits(&t) && (count == 0 || sim_settings_apply(&t, &all))) {
+        timed = calloc(1, sizeof *timed);
+        if (!sim_form_read(&t, read_all, timed)) {
+            sim_timed_free(timed);
+            timed = NULL;
+        }
+    }
     sim_settings_end(&t);
     return timed;
 }

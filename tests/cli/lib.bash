@@ -9,6 +9,7 @@ export LC_ALL=C
 out=$PWD/out err=$PWD/err # of the last run
 status=0                  # of the last run
 shown=                    # what was run, for messages
+limit=60                  # seconds of a run
 checks=0 failures=0
 # Builds with sanitizers (SLOW is set) try less.
 # shellcheck disable=SC2034 # by those who source this
@@ -43,7 +44,7 @@ finish() {
 run() { # COMMAND...
     printf -v shown '%.100s ' "$@"
     status=0
-    timeout -k 2 60 "$@" >"$out" 2>"$err" </dev/null || status=$?
+    timeout -k 2 "$limit" "$@" >"$out" 2>"$err" </dev/null || status=$?
 }
 
 kbtp() { # ARGUMENT...
@@ -95,6 +96,22 @@ refuses() { # STATUS TEXT ARGUMENT...: kbtp ends with it, says TEXT, and nothing
     exits "$1"
     quiet "$out"
     complains "$2"
+}
+
+ends() { # STATUS ARGUMENT...: kbtp does, and says nothing but what is wrong if it fails
+    kbtp "${@:2}"
+    exits "$1"
+    [ "$1" -eq 0 ] || check 'one clear line on stderr' one_message
+}
+
+digest() { # ARGUMENT...: of a timed run
+    ends 0 run --wire fifo --json "$@"
+    jq -r .digest "$out"
+}
+
+changed() { # SED FILE NEW: a copy in which something is different
+    sed "$1" "$2" >"$3"
+    ! cmp -s "$2" "$3" || fail "nothing was changed by $1"
 }
 
 # Two allocators and a freer around a ring of four slots. When nothing is wrong: 8000 states with

@@ -21,11 +21,6 @@ E
 
 # ---- --set
 
-digest() { # ARGUMENT...
-    kbtp run --wire fifo --json "$@"
-    exits 0
-    jq -r .digest "$out"
-}
 # What is set is as if it stood there.
 sed 's/^kind.*/&\nnetwork: {leaf_ports: 2, latency: 3us}/; s/4KiB/4KiB, workers: 2/
      s/handles: 4/handles: 8\n    stall: {at: 1us, lasts: 5us}/' small.yaml >other.yaml
@@ -93,8 +88,7 @@ equal 'distinct commands' 8 "$(sort -u commands | wc -l)"
 says commands "run small.yaml --wire fifo --set 'instances[0].count=1' --set 'pools[0].workers=2' --seed 7"
 
 bad_sweep() { # SED PLACE WHAT: the changed sweep is refused there
-    sed "$1" sweep.yaml >bad.yaml
-    ! cmp -s sweep.yaml bad.yaml || fail "nothing was changed by $1"
+    changed "$1" sweep.yaml bad.yaml
     refuses 2 "kbtp sweep: bad.yaml:$2: $3" sweep bad.yaml
     refuses 2 "kbtp sweep: bad.yaml:$2: $3" sweep --print bad.yaml
 }

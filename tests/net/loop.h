@@ -158,8 +158,6 @@ void loop_end_both(struct loop_handle *h, uint32_t conn, int error);
 /* loop_windows.c */
 int loop_window_alloc(struct rdma *r, struct rdma_window *window);
 int loop_window_free(struct rdma *r, struct rdma_window *window);
-/* A BIND is posted: the window is told what it will be. */
-void loop_window_posted(const struct rdma_wr *wr);
 enum rdma_status loop_bind(struct loop_handle *h, uint32_t conn, const struct rdma_wr *wr,
                            uint32_t stag);
 /* Where what a peer asks for is, for who comes through this connection; or NULL. */

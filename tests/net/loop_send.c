@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "net/mem.h"
+#include "net/request.h"
 #include "tests/net/loop.h"
 
 /* ---- memory ------------------------------------------------------------------------------ */
@@ -222,11 +223,10 @@ static enum rdma_status atomic(const struct loop_conn *c, const struct loop_send
 
 static bool local_memory_ok(const struct loop *loop, const struct loop_send *send)
 {
-    bool is_sink =
-        send->wr.op == RDMA_READ || send->wr.op == RDMA_FETCH_ADD || send->wr.op == RDMA_CAS;
     for (uint32_t i = 0; i < send->wr.sge_count && !gathers_from_inline(send); i++)
         if (send->sges[i].length != 0 &&
-            !loop_local_ok(loop, &send->sges[i], is_sink ? RDMA_LOCAL_WRITE : 0))
+            !loop_local_ok(loop, &send->sges[i],
+                           rdma_is_answered(send->wr.op) ? RDMA_LOCAL_WRITE : 0))
             return false;
     return true;
 }
@@ -272,11 +272,6 @@ static struct loop_send *nth(struct loop_conn *c, uint32_t n)
     return &c->sends[(c->sends_first + n) % LOOP_QUEUE];
 }
 
-static bool answers(const struct loop_send *send)
-{
-    return send->wr.op == RDMA_READ || send->wr.op == RDMA_FETCH_ADD || send->wr.op == RDMA_CAS;
-}
-
 static void execute_some(struct loop_handle *h, struct loop_conn *c)
 {
     bool read_waits = false;
@@ -287,7 +282,7 @@ static void execute_some(struct loop_handle *h, struct loop_conn *c)
         if (send->executed)
             continue;
         if (h->held & 1u << send->wr.op) {
-            if (!answers(send)) /* what is written or sent is placed in order */
+            if (!rdma_is_answered(send->wr.op)) /* what is written or sent is placed in order */
                 return;
             read_waits = true;
             continue;
@@ -317,7 +312,7 @@ void loop_progress(struct loop_handle *h, uint32_t conn)
                              .conn = conn,
                              .op = (uint8_t)send.wr.op,
                              .status = (uint8_t)send.status,
-                             .length = answers(&send) ? send.length : 0};
+                             .length = rdma_is_answered(send.wr.op) ? send.length : 0};
         loop_complete(h, wc, send.number);
         if (send.status != RDMA_OK) {
             loop_end_both(h, conn, -ECONNRESET);
@@ -328,57 +323,25 @@ void loop_progress(struct loop_handle *h, uint32_t conn)
 
 /* ---- posting ----------------------------------------------------------------------------- */
 
-/* The capability that a work request needs; 0: none; UINT32_MAX: it is no work request here. */
-static uint32_t needs(const struct rdma_wr *wr)
-{
-    switch (wr->op) {
-    case RDMA_SEND_INV:
-        return RDMA_CAP_SEND_INV;
-    case RDMA_WRITE_IMM:
-        return RDMA_CAP_IMM;
-    case RDMA_FETCH_ADD:
-        return RDMA_CAP_FETCH_ADD | (wr->fetch_add.mask ? RDMA_CAP_MASKED : 0);
-    case RDMA_CAS:
-        return RDMA_CAP_CAS |
-               ((wr->cas.compare_mask & wr->cas.swap_mask) == UINT64_MAX ? 0 : RDMA_CAP_MASKED);
-    case RDMA_BIND:
-        return RDMA_CAP_WINDOW;
-    case RDMA_NOOP:
-    case RDMA_SEND:
-    case RDMA_WRITE:
-    case RDMA_READ:
-    case RDMA_LOCAL_INV:
-        return 0;
-    default:
-        return UINT32_MAX;
-    }
-}
-
 static int check(const struct loop *loop, const struct loop_conn *c, const struct rdma_wr *wr)
 {
-    uint32_t length = 0, needed = needs(wr);
-    if (needed & ~loop->caps.bits)
-        return -ENOTSUP;
+    uint32_t sges = c->config.max_sge < loop->real.max_sge ? c->config.max_sge : loop->real.max_sge;
+    int failed = rdma_request_check(wr, loop->caps.bits, sges, c->config.max_inline);
+    if (failed)
+        return failed;
     if (wr->op == RDMA_SEND_INV && !loop_does(loop, RDMA_CAP_SEND_INV))
         return -ENOTSUP;
-    for (uint32_t i = 0; i < wr->sge_count && i < LOOP_SGES; i++)
-        length += wr->sges[i].length;
-    if (wr->sge_count > c->config.max_sge || wr->sge_count > loop->real.max_sge ||
-        ((wr->flags & RDMA_INLINE) && length > c->config.max_inline) ||
-        ((wr->op == RDMA_FETCH_ADD || wr->op == RDMA_CAS) &&
-         (length != 8 || wr->remote_to % 8 != 0)))
-        return -EINVAL;
-    return 0;
+    return rdma_is_atomic(wr->op) && wr->remote_to % 8 != 0 ? -EINVAL : 0;
 }
 
 static void append(struct loop_conn *c, const struct rdma_wr *wr)
 {
     struct loop_send *send = nth(c, c->sends_count++);
     char *to = send->octets;
-    *send = (struct loop_send){.wr = *wr, .number = ++c->posted};
+    *send = (struct loop_send){
+        .wr = *wr, .number = ++c->posted, .length = (uint32_t)rdma_request_octets(wr)};
     for (uint32_t i = 0; i < wr->sge_count; i++) {
         send->sges[i] = wr->sges[i];
-        send->length += wr->sges[i].length;
         if (wr->flags & RDMA_INLINE) {
             memcpy(to, wr->sges[i].addr, wr->sges[i].length);
             to += wr->sges[i].length;
@@ -404,7 +367,7 @@ int loop_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uin
     }
     for (uint32_t i = 0; i < count; i++) {
         if (wrs[i].op == RDMA_BIND)
-            loop_window_posted(&wrs[i]);
+            rdma_window_posted(&wrs[i]);
         if (c->state == LOOP_ENDED)
             loop_flush_one(h, conn, wrs[i].wr_id, ++c->posted);
         else

@@ -2,10 +2,10 @@
 /* Windows of the trivial provider: a part of a region, for one connection. */
 #include <errno.h>
 
+#include "net/request.h"
 #include "tests/net/loop.h"
 
 #define FIRST_STAG 0x10000u /* place << 8 | key */
-#define KEY_MASK 0xffu
 
 /* The window with this STag, bound or not. */
 static struct loop_window *window_of(struct loop *loop, uint32_t stag)
@@ -38,7 +38,7 @@ int loop_window_alloc(struct rdma *r, struct rdma_window *window)
             continue;
         it->used = true;
         *window =
-            (struct rdma_window){.stag = FIRST_STAG | i << 8 | (it->stag & KEY_MASK), .id = i};
+            (struct rdma_window){.stag = FIRST_STAG | i << 8 | (it->stag & RDMA_STAG_KEY), .id = i};
         return 0;
     }
     return -ENOMEM;
@@ -53,15 +53,6 @@ int loop_window_free(struct rdma *r, struct rdma_window *window)
     return 0;
 }
 
-void loop_window_posted(const struct rdma_wr *wr)
-{
-    struct rdma_window *window = wr->bind.window;
-    window->stag = (window->stag & ~KEY_MASK) | ((window->stag + 1) & KEY_MASK);
-    window->base_to = wr->bind.region->base_to + wr->bind.offset;
-    window->length = wr->bind.length;
-    window->bound = 1;
-}
-
 enum rdma_status loop_bind(struct loop_handle *h, uint32_t conn, const struct rdma_wr *wr,
                            uint32_t stag)
 {
@@ -69,9 +60,7 @@ enum rdma_status loop_bind(struct loop_handle *h, uint32_t conn, const struct rd
     uint64_t offset = wr->bind.offset, length = wr->bind.length;
     struct loop_window *it = window_of(h->loop, stag);
     if (!it || it->of || region->stag == 0 || region->stag != wr->bind.region->stag ||
-        !(region->access & RDMA_BIND_WINDOW) ||
-        ((wr->bind.access & RDMA_PEER_CHANGES) && !(region->access & RDMA_LOCAL_WRITE)) ||
-        length == 0 || offset > region->length || length > region->length - offset)
+        !rdma_may_bind(region->access, region->length, wr->bind.access, offset, length))
         return RDMA_LOCAL_ERROR;
     *it = (struct loop_window){.of = h,
                                .conn = conn,

@@ -355,7 +355,7 @@ static uint64_t complete_ps(struct sim_picker *p, const struct due *due)
     const struct end *end = end_of(p, &due->step), *peer = rnic_peer(end);
     uint16_t op = rnic_wqe(end, end->state->completed)->op;
     struct outbound *out = outbound_of(p, due->step.agent, due->step.queue);
-    out->completes = !rnic_has_response(op) && !rnic_is_local(op);
+    out->completes = !rdma_is_answered(op) && !rnic_is_local(op);
     if (!out->completes || rnic_is_loop(end) || !peer)
         return p->now_ps;
     const struct inbound *in = inbound_of(p, peer->handle->rnic->agent, peer->index);

@@ -22,6 +22,19 @@ if [ -z "${SLOW:-}" ]; then
     done
     [ "$(grep -c 'ping-pong.* equal ' wires)" -ge 4 ] || { echo "digests are not equal"; exit 1; }
 fi
+# A step at a time against a message at a time; chains.
+rows() { # MARK
+    sed -n "/^<!-- $1 -->\$/,/^<!-- $1 end -->\$/p" "$SOURCE/docs/validation.md" | grep '^| [^-]' |
+        tail -n +2
+}
+tests=${KBTP%/*}/tests/sim
+"$tests/test_timed_levels" | grep '^| ' >levels
+{
+    "$tests/test_timed_chain"
+    [ -n "${SLOW:-}" ] || "$tests/test_chain_load"
+} | grep '^| ' >chains
+[ -n "${SLOW:-}" ] || rows chains | diff -u - chains
+rows levels | diff -u - levels
 # Aim: 10 % for figures that have not set the model; the exceptions are those that the page names.
 "$validate" "$SOURCE/docs/validation/verbs.csv" "$SOURCE/scenarios/nic" --csv >figures
 awk -F, '

@@ -421,7 +421,8 @@ static void in_time(void)
     uint64_t one_ns = simulated_ns;
     test.count = 2;
     expect_as_software(&test, true);
-    printf("a LOAD by the chain: %llu ns\n", (unsigned long long)(simulated_ns - one_ns));
+    printf("| LOAD of 16 octets by the chain | %llu |\n",
+           (unsigned long long)(simulated_ns - one_ns));
     sim_cost_model_free(model);
     free(text);
 }

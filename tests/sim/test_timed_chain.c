@@ -82,10 +82,9 @@ static void of_a_model(void)
     CU_ASSERT_FATAL(sim_read_file(NIC, 1u << 20, &text, &octets, error, sizeof error) == 0);
     struct sim_cost_model *model = sim_cost_model_parse(NIC, text, octets, error, sizeof error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(model);
-    printf("one more WRITE of 8 octets: %.0f ns in order, %.0f ns by completion, %.0f ns by "
-           "doorbell\n",
-           more_ns(in_order, &model->costs), more_ns(by_completion, &model->costs),
-           more_ns(by_doorbell, &model->costs));
+    printf("| one more WRITE, in order | %.0f |\n", more_ns(in_order, &model->costs));
+    printf("| one more WRITE behind a WAIT | %.0f |\n", more_ns(by_completion, &model->costs));
+    printf("| one more WRITE behind WAIT and ENABLE | %.0f |\n", more_ns(by_doorbell, &model->costs));
     sim_cost_model_free(model);
     free(text);
 }

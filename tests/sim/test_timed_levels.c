@@ -119,6 +119,13 @@ static double run_ns(const struct kind *kind, const struct sim_costs *costs, uin
     return (double)outcomes.report.simulated_ns;
 }
 
+/* Of a table in docs/validation.md. */
+static void print_row(const char *name, const char *what, double steps_ns, double messages_ns)
+{
+    printf("| %s | %s | %.0f | %.0f | %+.1f %% |\n", name, what, steps_ns, messages_ns,
+           (steps_ns / messages_ns - 1) * 100);
+}
+
 static void compare(const char *name, const struct sim_costs *costs, const struct kind *kind)
 {
     const struct sim_verbs verbs = {
@@ -129,8 +136,7 @@ static void compare(const char *name, const struct sim_costs *costs, const struc
     if (kind->one_way)
         steps_ns /= 2;
     CU_ASSERT(fabs(steps_ns / messages_ns - 1) < 0.01);
-    printf("%s %s: %.0f ns in steps, %.0f ns as messages, %+.1f %%\n", name, kind->name, steps_ns,
-           messages_ns, (steps_ns / messages_ns - 1) * 100);
+    print_row(name, kind->name, steps_ns, messages_ns);
 }
 
 static void compare_streams(const char *name, const struct sim_costs *costs, uint16_t op)
@@ -142,9 +148,7 @@ static void compare_streams(const char *name, const struct sim_costs *costs, uin
     double steps_ns = (run_ns(&kind, costs, 60) - run_ns(&kind, costs, 20)) / 40;
     double messages_ns = 1e9 / sim_verbs_rate(costs, &verbs);
     CU_ASSERT(fabs(steps_ns / messages_ns - 1) < 0.06);
-    printf("%s stream of %s: %.1f ns in steps, %.1f ns as messages, %+.1f %%\n", name,
-           op == RDMA_READ ? "READs" : "WRITEs", steps_ns, messages_ns,
-           (steps_ns / messages_ns - 1) * 100);
+    print_row(name, op == RDMA_READ ? "stream of READs" : "stream of WRITEs", steps_ns, messages_ns);
 }
 
 static void levels(void)

@@ -252,11 +252,11 @@ bool sim_target_is_whole(struct sim_target *t)
 void sim_target_close(struct sim_target *t)
 {
     for (uint32_t i = 0; t->workers && i < t->pool->workers; i++) {
-        free(t->workers[i].private_memory);
-        free(t->workers[i].buffers);
+        sim_core_memory_free(t->workers[i].private_memory);
+        sim_core_memory_free(t->workers[i].buffers);
     }
     free(t->workers);
     free(t->grants);
-    free(t->shared);
-    free(t->blocks);
+    sim_core_memory_free(t->shared);
+    sim_core_memory_free(t->blocks);
 }

@@ -45,13 +45,11 @@ static void forget(struct nic_conn *c)
 void nic_conn_free(struct nic_conn *c)
 {
     struct sim_nics *nics = nic_nics(c->handle);
-    c->handle->cqs[c->config.cq].connections -= c->sends != NULL;
-    nic_release(nics, c->sends, c->config.send_depth, sizeof *c->sends);
-    nic_release(nics, c->receives, c->config.recv_depth, sizeof *c->receives);
-    nic_release(nics, c->inline_octets, c->config.send_depth, c->config.max_inline);
-    c->sends = NULL;
-    c->receives = NULL;
-    c->inline_octets = NULL;
+    c->handle->cqs[c->config.cq].connections -= c->receives != NULL;
+    nic_release(nics, c->sends, c->sends_room, nic_wqe_octets(c));
+    nic_release(nics, c->receives, c->config.recv_depth, nic_receive_octets(c));
+    c->sends = c->receives = NULL;
+    c->sends_room = 0;
     if (c->flow && !c->flow->under_way && !c->flow->first) {
         struct nic_flow *flow = (struct nic_flow *)c->flow;
         flow->next_free = nics->free_flows;
@@ -99,11 +97,9 @@ static int make_queues(struct nic_conn *c, const struct rdma_conn_config *config
     struct sim_nics *nics = nic_nics(c->handle);
     c->config = *config;
     c->flow = flow_new(nics);
-    c->sends = nic_allocate(nics, config->send_depth, sizeof *c->sends);
-    c->receives = nic_allocate(nics, config->recv_depth, sizeof *c->receives);
-    c->inline_octets = nic_allocate(nics, config->send_depth, config->max_inline);
-    c->handle->cqs[config->cq].connections += c->sends != NULL;
-    if (c->flow && c->sends && c->receives && c->inline_octets)
+    c->receives = nic_allocate(nics, config->recv_depth, nic_receive_octets(c));
+    c->handle->cqs[config->cq].connections += c->receives != NULL;
+    if (c->flow && c->receives)
         return 0;
     nic_conn_free(c);
     return -ENOMEM;
@@ -130,8 +126,7 @@ static bool receive_ok(const struct nic_conn *c, const struct rdma_wr *wr)
 
 static void append_receive(struct nic_conn *c, const struct rdma_wr *wr)
 {
-    struct nic_receive *receive =
-        &c->receives[(c->receive_first + c->receive_count++) % c->config.recv_depth];
+    struct nic_receive *receive = nic_receive(c, c->receive_count++);
     receive->wr_id = wr->wr_id;
     receive->sge_count = wr->sge_count;
     receive->length = 0;
@@ -371,10 +366,8 @@ void nic_end(struct nic_conn *c, int error)
     nic_tell(c->handle, RDMA_EVENT_DISCONNECTED, c->index, error, NULL, 0);
     for (; c->done != c->posted; c->done++)
         nic_flush(c, nic_wqe(c, c->done)->wr_id);
-    for (; c->receive_count != 0; c->receive_count--) {
-        nic_flush(c, c->receives[c->receive_first].wr_id);
-        c->receive_first = (c->receive_first + 1) % c->config.recv_depth;
-    }
+    for (; c->receive_count != 0; nic_receive_taken(c))
+        nic_flush(c, nic_receive(c, 0)->wr_id);
     nic_look_drained(c);
 }
 

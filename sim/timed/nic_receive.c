@@ -143,7 +143,7 @@ static uint8_t take_receive(struct nic_conn *c, const struct nic_message *m,
     struct rdma_wc wc = {.conn = c->index, .op = RDMA_RECV, .length = m->length};
     if (c->receive_count == 0)
         return RDMA_RNR;
-    const struct nic_receive *receive = &c->receives[c->receive_first];
+    const struct nic_receive *receive = nic_receive(c, 0);
     if (wqe->op == RDMA_WRITE_IMM) {
         wc.flags = RDMA_WC_IMM | RDMA_WC_WRITE_IMM;
         wc.imm = wqe->imm_stag;
@@ -159,8 +159,7 @@ static uint8_t take_receive(struct nic_conn *c, const struct nic_message *m,
         wc.imm = wqe->imm_stag;
     }
     wc.wr_id = receive->wr_id;
-    c->receive_first = c->receive_first + 1 == c->config.recv_depth ? 0 : c->receive_first + 1;
-    c->receive_count--;
+    nic_receive_taken(c);
     nic_complete(c, &wc, m->length && wqe->op != RDMA_WRITE_IMM ? receive->sges[0].addr : NULL);
     return RDMA_OK;
 }

@@ -8,16 +8,6 @@
 
 #define LEAST_ROOM 256u /* octets of a message: those of the protocol fit */
 
-struct nic_wqe *nic_wqe(const struct nic_conn *c, uint32_t number)
-{
-    return &c->sends[number % c->config.send_depth];
-}
-
-static char *inline_of(const struct nic_conn *c, uint32_t number)
-{
-    return c->inline_octets + (size_t)(number % c->config.send_depth) * c->config.max_inline;
-}
-
 /* ---- messages ---------------------------------------------------------------------------- */
 
 static uint32_t class_of(uint32_t room)
@@ -130,7 +120,7 @@ static void leaves(void *context, uint64_t number)
     }
     const struct nic_wqe *wqe = nic_wqe(c, m->wqe);
     if (wqe->flags & RDMA_INLINE)
-        memcpy(m->octets, inline_of(c, m->wqe), m->length);
+        memcpy(m->octets, wqe->inline_octets, m->length);
     else if (takes_octets(wqe->op))
         well = nic_gather(c, m, wqe->sges, wqe->sge_count);
     else
@@ -322,7 +312,7 @@ static void set_operands(struct nic_wqe *wqe, const struct rdma_wr *wr)
 static void append(struct nic_conn *c, const struct rdma_wr *wr)
 {
     struct nic_wqe *wqe = nic_wqe(c, c->posted);
-    char *to = inline_of(c, c->posted);
+    char *to = wqe->inline_octets;
     wqe->wr_id = wr->wr_id;
     wqe->remote_to = wr->remote_to;
     wqe->remote_stag = wr->remote_stag;
@@ -367,13 +357,18 @@ int nic_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint
     struct nic_conn *c = conn < h->limits.connections ? &h->conns[conn] : NULL;
     if (!c || !c->may_send)
         return -ENOTCONN;
-    if (c->posted - c->done + count > c->config.send_depth)
+    uint32_t there = c->posted - c->done;
+    if (there + count > c->config.send_depth)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
         int failed = check(c, &wrs[i]);
         if (failed)
             return failed;
     }
+    if (there + count > c->sends_room &&
+        !nic_ring_grow(nics, (void **)&c->sends, &c->sends_room, there + count, c->done, there,
+                       nic_wqe_octets(c)))
+        return -ENOMEM;
     h->spent_ps += nic_ps(nics->costs->post_ns * count + nics->costs->ring_ns);
     for (uint32_t i = 0; i < count; i++) {
         append(c, &wrs[i]);

@@ -42,23 +42,24 @@ struct nic {
 
 enum nic_wqe_state { NIC_WQE_POSTED, NIC_WQE_BEGUN, NIC_WQE_DONE };
 
-/* Of a send queue, until it is done and all before it are. */
+/* Of a send queue, until it is done and all before it are. What all of them use comes first. */
 struct nic_wqe {
     uint64_t wr_id;
-    uint64_t remote_to;  /* BIND: the offset in the region */
-    uint64_t operand[4]; /* add, mask | compare, compare_mask, swap, swap_mask | length, access */
-    struct rdma_sge sges[SIM_NIC_SGES];
+    uint64_t remote_to; /* BIND: the offset in the region */
+    uint16_t op, flags;
+    uint8_t state, status;
     uint32_t sge_count, length;
     uint32_t remote_stag; /* BIND: the region's */
     uint32_t imm_stag;    /* BIND: the window's */
-    uint16_t op, flags;
-    uint8_t state, status;
+    struct rdma_sge sges[SIM_NIC_SGES];
+    uint64_t operand[4]; /* add, mask | compare, compare_mask, swap, swap_mask | length, access */
+    char inline_octets[]; /* max_inline of the connection */
 };
 
 struct nic_receive {
     uint64_t wr_id;
-    struct rdma_sge sges[SIM_NIC_SGES];
     uint32_t sge_count, length;
+    struct rdma_sge sges[]; /* max_sge of the connection */
 };
 
 enum nic_conn_state {
@@ -70,7 +71,11 @@ enum nic_conn_state {
     NIC_ENDED
 };
 
-/* One end of a connection. Send queue: numbers from 0, modulo 2^32, in places modulo the depth. */
+/*
+ * One end of a connection. Send queue: numbers from 0, modulo 2^32, in places modulo sends_room, a
+ * power of two: as many as were needed at once so far. Queues are as deep as the worst case wants;
+ * what is never used would only be memory between what is.
+ */
 struct nic_conn {
     struct nic_handle *handle;
     struct nic_conn *peer; /* the same connection's, while its epoch is peer_epoch */
@@ -78,14 +83,14 @@ struct nic_conn {
     enum nic_conn_state state;
     struct rdma_conn_config config;
 
-    struct nic_wqe *sends;
-    char *inline_octets; /* max_inline of each place */
+    char *sends; /* struct nic_wqe */
+    uint32_t sends_room;
     uint32_t posted, rung, begun, done;
     uint32_t reads;      /* READs and atomics begun and not done */
     uint64_t fetched_ps; /* the work requests behind the last doorbell are there */
     uint64_t leaves_ps;  /* the last message that was made is; messages keep their order */
 
-    struct nic_receive *receives;
+    char *receives; /* struct nic_receive, recv_depth of them */
     uint32_t receive_first, receive_count;
 
     struct sim_wire_flow *flow; /* what this end sends, from CONNECTED on */
@@ -103,8 +108,8 @@ struct nic_cqe {
 };
 
 struct nic_cq {
-    struct nic_cqe *entries;
-    uint32_t first, count, depth;
+    struct nic_cqe *entries; /* places modulo `room`, as of a send queue */
+    uint32_t first, count, room, depth;
     uint32_t connections; /* that use it */
     bool used, overflowed;
 };
@@ -208,6 +213,36 @@ static inline uint64_t nic_now_ps(const struct sim_nics *nics)
     return nics->clock->now_ns * PS;
 }
 
+static inline size_t nic_wqe_octets(const struct nic_conn *c)
+{
+    return sizeof(struct nic_wqe) + (c->config.max_inline + 7u) / 8u * 8u;
+}
+
+static inline struct nic_wqe *nic_wqe(const struct nic_conn *c, uint32_t number)
+{
+    size_t place = number & (c->sends_room - 1);
+    return (struct nic_wqe *)(void *)(c->sends + place * nic_wqe_octets(c));
+}
+
+static inline size_t nic_receive_octets(const struct nic_conn *c)
+{
+    return sizeof(struct nic_receive) + c->config.max_sge * sizeof(struct rdma_sge);
+}
+
+/* The n-th of those that are posted, or the place of the next one. */
+static inline struct nic_receive *nic_receive(const struct nic_conn *c, uint32_t n)
+{
+    uint32_t place = c->receive_first + n;
+    place -= place >= c->config.recv_depth ? c->config.recv_depth : 0;
+    return (struct nic_receive *)(void *)(c->receives + place * nic_receive_octets(c));
+}
+
+static inline void nic_receive_taken(struct nic_conn *c)
+{
+    c->receive_first = c->receive_first + 1 == c->config.recv_depth ? 0 : c->receive_first + 1;
+    c->receive_count--;
+}
+
 static inline uint64_t nic_later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
@@ -217,6 +252,12 @@ static inline uint64_t nic_later(uint64_t a, uint64_t b)
 
 void *nic_allocate(struct sim_nics *nics, size_t count, size_t octets);
 void nic_release(struct sim_nics *nics, void *memory, size_t count, size_t octets);
+/*
+ * A ring in which number n is at place n modulo *room, a power of two or 0, gets room for `need`
+ * numbers from `first` on, of which there are `count`. False: no memory, and the run is over.
+ */
+bool nic_ring_grow(struct sim_nics *nics, void **ring, uint32_t *room, uint32_t need,
+                   uint32_t first, uint32_t count, size_t octets);
 void nic_wake(struct nic_handle *h);
 /* Raises an event; it may be lost without memory, and then the run stops. */
 void nic_tell(struct nic_handle *h, uint32_t kind, uint32_t conn, int error,
@@ -284,7 +325,6 @@ int nic_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint
 void nic_go_on(struct nic_conn *c);
 /* Work request `number` is done, or has failed. */
 void nic_done(struct nic_conn *c, uint32_t number, uint8_t status);
-struct nic_wqe *nic_wqe(const struct nic_conn *c, uint32_t number);
 static inline bool nic_is_answered(uint32_t op)
 {
     return op == RDMA_READ || op == RDMA_FETCH_ADD || op == RDMA_CAS;

@@ -23,6 +23,17 @@ void *nic_allocate(struct sim_nics *nics, size_t count, size_t octets)
     return memory;
 }
 
+void *nic_allocate_lines(struct sim_nics *nics, size_t count, size_t octets)
+{
+    size_t whole = (count * octets + NIC_LINE - 1) / NIC_LINE * NIC_LINE;
+    void *memory = aligned_alloc(NIC_LINE, whole ? whole : NIC_LINE);
+    if (memory) {
+        memset(memory, 0, whole);
+        nics->memory_octets += count * octets;
+    }
+    return memory;
+}
+
 void nic_release(struct sim_nics *nics, void *memory, size_t count, size_t octets)
 {
     if (memory)
@@ -402,7 +413,7 @@ struct rdma *sim_nic_handle(struct sim_nics *nics, const struct sim_nic_limits *
     h->nic = &nics->nics[limits->nic];
     h->limits = *limits;
     h->number = nics->handles_count++;
-    h->conns = nic_allocate(nics, limits->connections, sizeof *h->conns);
+    h->conns = nic_allocate_lines(nics, limits->connections, sizeof *h->conns);
     h->cqs = nic_allocate(nics, limits->cqs, sizeof *h->cqs);
     h->timers = nic_allocate(nics, limits->timers, sizeof *h->timers);
     if (!h->conns || !h->cqs || !h->timers) {
@@ -411,6 +422,7 @@ struct rdma *sim_nic_handle(struct sim_nics *nics, const struct sim_nic_limits *
     }
     for (uint32_t i = 0; i < limits->connections; i++) {
         h->conns[i].handle = h;
+        h->conns[i].nic = h->nic;
         h->conns[i].index = i;
     }
     h->next = h->nic->handles;

@@ -5,7 +5,8 @@
 
 #include "sim/timed/nic.h"
 
-#define PS 1000u /* of a nanosecond */
+#define PS 1000u     /* of a nanosecond */
+#define NIC_LINE 64u /* octets, of a cache */
 
 struct nic_phantom {
     struct sim_phantom phantom; /* first */
@@ -52,7 +53,7 @@ struct nic_wqe {
     uint32_t remote_stag; /* BIND: the region's */
     uint32_t imm_stag;    /* BIND: the window's */
     struct rdma_sge sges[SIM_NIC_SGES];
-    uint64_t operand[4]; /* add, mask | compare, compare_mask, swap, swap_mask | length, access */
+    uint64_t operand[4];  /* add, mask | compare, compare_mask, swap, swap_mask | length, access */
     char inline_octets[]; /* max_inline of the connection */
 };
 
@@ -77,29 +78,30 @@ enum nic_conn_state {
  * what is never used would only be memory between what is.
  */
 struct nic_conn {
-    struct nic_handle *handle;
+    /* A line of what sending needs, one of what receiving needs, then the rest. */
+    struct nic *nic;       /* of the handle */
     struct nic_conn *peer; /* the same connection's, while its epoch is peer_epoch */
-    uint32_t index, epoch, peer_epoch;
+    uint32_t epoch, peer_epoch;
     enum nic_conn_state state;
-    struct rdma_conn_config config;
-
-    char *sends; /* struct nic_wqe */
-    uint32_t sends_room;
+    uint32_t reads; /* READs and atomics begun and not done */
+    char *sends;    /* struct nic_wqe */
+    uint32_t sends_room, wqe_octets;
     uint32_t posted, rung, begun, done;
-    uint32_t reads;      /* READs and atomics begun and not done */
-    uint64_t fetched_ps; /* the work requests behind the last doorbell are there */
-    uint64_t leaves_ps;  /* the last message that was made is; messages keep their order */
 
-    char *receives; /* struct nic_receive, recv_depth of them */
-    uint32_t receive_first, receive_count;
-
+    struct nic_handle *handle;
     struct sim_wire_flow *flow; /* what this end sends, from CONNECTED on */
+    uint64_t fetched_ps;        /* the work requests behind the last doorbell are there */
+    uint64_t leaves_ps;         /* the last message that was made is; messages keep their order */
     uint64_t delivered_ps;      /* the last message to this end; they keep their order */
-    bool refuses;               /* a message could not be delivered: nothing behind it is */
-
-    uint32_t flushed; /* FLUSHED completions that are not polled yet */
-    bool may_send;    /* CONNECTED or a receive was taken, and DISCONNECTED was not */
+    char *receives;             /* struct nic_receive, recv_depth of them */
+    uint32_t receive_first, receive_count;
+    uint32_t index;
+    bool refuses;  /* a message could not be delivered: nothing behind it is */
+    bool may_send; /* CONNECTED or a receive was taken, and DISCONNECTED was not */
     bool drained_told;
+
+    struct rdma_conn_config config;
+    uint32_t flushed; /* FLUSHED completions that are not polled yet */
 };
 
 struct nic_cqe {
@@ -139,26 +141,26 @@ struct nic_handle {
 
 enum nic_message_kind { NIC_REQUEST, NIC_ANSWER };
 
-/* On its way, or about to be. */
+/* On its way, or about to be. What is looked at wherever it comes is in its first line. */
 struct nic_message {
-    struct sim_wire_message wire; /* first */
+    struct sim_wire_message wire; /* first; wire.next of a free one: the next free one */
     struct nic_conn *from;
-    uint32_t epoch; /* of `from` */
-    uint32_t wqe;   /* number: of `from` (REQUEST) or its peer (ANSWER) */
-    enum nic_message_kind kind;
-    uint32_t op;
-    uint32_t length; /* octets that are moved */
-    uint8_t status;  /* of an ANSWER: not OK: it brings nothing else */
-    bool is_phantom; /* `tag` is moved in place of octets */
-    struct sim_tag tag;
-    uint64_t begun_ps; /* on the wire */
+    uint32_t epoch;    /* of `from` */
+    uint32_t wqe;      /* number: of `from` (REQUEST) or its peer (ANSWER) */
+    uint32_t length;   /* octets that are moved */
+    uint8_t kind;      /* enum nic_message_kind */
+    uint8_t op;        /* enum rdma_op */
+    uint8_t status;    /* of an ANSWER: not OK: it brings nothing else */
+    bool is_phantom;   /* a tag is moved in place of octets */
     uint64_t whole_ps; /* not before its last octet leaves */
     uint64_t received_ps;
-    char *octets;
-    uint32_t room; /* octets */
-    struct nic_message *next_free;
+
     struct nic_message *next; /* of all */
+    uint64_t begun_ps;        /* on the wire */
+    uint32_t room;            /* octets */
+    char octets[];
 };
+_Static_assert(offsetof(struct nic_message, next) == NIC_LINE, "a line");
 
 struct nic_flow {
     struct sim_wire_flow flow; /* first */
@@ -213,15 +215,10 @@ static inline uint64_t nic_now_ps(const struct sim_nics *nics)
     return nics->clock->now_ns * PS;
 }
 
-static inline size_t nic_wqe_octets(const struct nic_conn *c)
-{
-    return sizeof(struct nic_wqe) + (c->config.max_inline + 7u) / 8u * 8u;
-}
-
 static inline struct nic_wqe *nic_wqe(const struct nic_conn *c, uint32_t number)
 {
     size_t place = number & (c->sends_room - 1);
-    return (struct nic_wqe *)(void *)(c->sends + place * nic_wqe_octets(c));
+    return (struct nic_wqe *)(void *)(c->sends + place * c->wqe_octets);
 }
 
 static inline size_t nic_receive_octets(const struct nic_conn *c)
@@ -251,6 +248,8 @@ static inline uint64_t nic_later(uint64_t a, uint64_t b)
 /* ---- nic.c */
 
 void *nic_allocate(struct sim_nics *nics, size_t count, size_t octets);
+/* The same on lines of its own. */
+void *nic_allocate_lines(struct sim_nics *nics, size_t count, size_t octets);
 void nic_release(struct sim_nics *nics, void *memory, size_t count, size_t octets);
 /*
  * A ring in which number n is at place n modulo *room, a power of two or 0, gets room for `need`

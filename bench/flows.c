@@ -22,6 +22,7 @@
 #include "sim/timed/run.h"
 
 #define MOST_FLOWS (1u << 20)
+#define LINE 256u
 
 struct record {
     uint64_t start_ns;
@@ -178,21 +179,46 @@ static void send_some(void *context, uint64_t number)
     }
 }
 
+/* `count` numbers of a line. */
+static bool read_numbers(char *line, uint64_t *numbers, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        char *end;
+        numbers[i] = strtoull(line, &end, 10);
+        if (end == line)
+            return false;
+        line = end;
+    }
+    return true;
+}
+
+static bool read_record(struct record *r)
+{
+    char line[LINE];
+    uint64_t n[5];
+    if (!fgets(line, sizeof line, stdin) || !read_numbers(line, n, 5) || n[1] >= MOST_FLOWS)
+        return false;
+    *r = (struct record){n[0], (uint32_t)n[1], (uint32_t)n[2], (uint32_t)n[3], (uint32_t)n[4]};
+    return true;
+}
+
 static bool read_records(uint32_t *ports, double *octets_per_ns)
 {
-    if (scanf("%" SCNu32 " %lg %" SCNu64, ports, octets_per_ns, &player.count) != 3)
+    char line[LINE], *rest;
+    if (!fgets(line, sizeof line, stdin))
         return false;
+    *ports = (uint32_t)strtoul(line, &rest, 10);
+    *octets_per_ns = strtod(rest, &rest);
+    player.count = strtoull(rest, NULL, 10);
     player.records = calloc(player.count + 1, sizeof *player.records);
     player.messages = calloc(player.count + 1, sizeof *player.messages);
     player.flows = calloc(MOST_FLOWS, sizeof *player.flows);
-    for (uint64_t i = 0; player.records && i < player.count; i++) {
-        struct record *r = &player.records[i];
-        if (scanf("%" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32, &r->start_ns,
-                  &r->flow, &r->from, &r->to, &r->octets) != 5 ||
-            r->flow >= MOST_FLOWS)
+    if (!player.records || !player.messages || !player.flows)
+        return false;
+    for (uint64_t i = 0; i < player.count; i++)
+        if (!read_record(&player.records[i]))
             return false;
-    }
-    return player.records && player.messages && player.flows;
+    return *ports != 0 && *octets_per_ns > 0;
 }
 
 static double now_s(void)

@@ -15,10 +15,11 @@
 #include <simgrid/version.h>
 
 #include <chrono>
-#include <cinttypes>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <deque>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -129,17 +130,15 @@ void make_network(s4u::NetZone *zone, uint32_t ports, double octets_per_ns)
 bool read_messages(uint32_t *ports, double *octets_per_ns)
 {
     uint64_t count = 0;
-    if (std::scanf("%" SCNu32 " %lg %" SCNu64, ports, octets_per_ns, &count) != 3)
-        return false;
-    player.messages.resize(count);
-    for (Message &m : player.messages) {
-        if (std::scanf("%" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32, &m.start_ns,
-                       &m.flow, &m.from, &m.to, &m.octets) != 5)
-            return false;
+    std::cin >> *ports >> *octets_per_ns >> count;
+    for (; std::cin && count > 0; count--) {
+        Message m = {};
+        std::cin >> m.start_ns >> m.flow >> m.from >> m.to >> m.octets;
         if (m.flow >= player.flows.size())
             player.flows.resize(m.flow + 1);
+        player.messages.push_back(m);
     }
-    return true;
+    return static_cast<bool>(std::cin);
 }
 
 } // namespace
@@ -165,6 +164,7 @@ int main()
         "--log=root.thresh:critical",
     };
     std::vector<char *> argv;
+    argv.reserve(words.size() + 1);
     for (std::string &word : words)
         argv.push_back(word.data());
     argv.push_back(nullptr);

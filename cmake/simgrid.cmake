@@ -12,3 +12,10 @@ set_source_files_properties(
 # Who builds kbtp wants it too.
 add_dependencies(kbtp kbtp_simgrid)
 install(TARGETS kbtp_simgrid LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/kbtp)
+
+# What SimGrid takes without us, for bench/timed.
+add_executable(bench-simgrid_flows bench/simgrid_flows.cc)
+target_link_libraries(bench-simgrid_flows PRIVATE kbtp::simgrid)
+set_target_properties(bench-simgrid_flows PROPERTIES OUTPUT_NAME simgrid_flows
+                                                     RUNTIME_OUTPUT_DIRECTORY
+                                                     ${PROJECT_BINARY_DIR}/bench)

@@ -40,6 +40,13 @@ static size_t buffers_of_connection(const struct kbtp_target *target)
            send_depth(target) * (size_t)message_octets(target);
 }
 
+#define WORD_BITS 64u
+
+static uint32_t busy_words(const struct kbtp_target *target)
+{
+    return (target->config.max_connections + WORD_BITS - 1) / WORD_BITS;
+}
+
 static bool has_partitions(const struct kbtp_target *target)
 {
     return target->pool.partition_count != 0;
@@ -64,8 +71,9 @@ void kbtp_worker_memory(const struct kbtp_target *target, struct kbtp_worker_mem
     size_t tickets = has_partitions(target) ? config->max_connections : 0;
     memory->private_octets =
         sizeof(struct kbtp_worker) + config->max_connections * per_connection +
-        retentions * sizeof(struct kbtp_retention) + tickets * sizeof(struct kbtp_tickets) +
-        round_up(partition_slots(target), 8) + round_up(target->ask_depth * sizeof(uint32_t), 8) +
+        busy_words(target) * sizeof(uint64_t) + retentions * sizeof(struct kbtp_retention) +
+        tickets * sizeof(struct kbtp_tickets) + round_up(partition_slots(target), 8) +
+        round_up(target->ask_depth * sizeof(uint32_t), 8) +
         config->block_count * sizeof(struct kbtp_deferred_free) + round_up(config->staging, 8);
     memory->buffer_octets =
         round_up(config->max_connections * buffers_of_connection(target), LINE) +
@@ -118,6 +126,7 @@ static void lay_out(struct kbtp_worker *w, char *memory, uint8_t *buffers)
 {
     const struct kbtp_target_config *config = &w->target->config;
     w->connections = carve(&memory, config->max_connections * sizeof *w->connections);
+    w->busy = carve(&memory, busy_words(w->target) * sizeof *w->busy);
     if (config->retention_ns != 0)
         w->retentions = carve(&memory, config->session_count * sizeof *w->retentions);
     if (has_partitions(w->target)) {
@@ -247,6 +256,12 @@ static void reject(const struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint
     rdma_reject(cpu->rdma, conn, NULL, 0);
 }
 
+/* Whatever may make a connection busy says so; the end of the poll looks whether it still is. */
+static void is_busy(struct kbtp_worker *w, uint32_t conn)
+{
+    w->busy[conn / WORD_BITS] |= UINT64_C(1) << conn % WORD_BITS;
+}
+
 /* One receive is there before the peer can send; it waits for the answer to its HELLO then. */
 static void accept_request(struct kbtp_worker *w, const struct kbtp_cpu *cpu, uint32_t conn)
 {
@@ -264,6 +279,7 @@ static void accept_request(struct kbtp_worker *w, const struct kbtp_cpu *cpu, ui
         return;
     }
     c->state = KBTP_CONNECTION_OPEN;
+    is_busy(w, conn);
     kbtp_count(w, KBTP_COUNT_ACCEPTED);
     for (uint32_t i = 1; i < w->requests; i++)
         if (kbtp_post_receive(w, cpu, c, i) != 0) {
@@ -340,6 +356,7 @@ static void received(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct k
 {
     if (!kbtp_connection_serves(c))
         return; /* it came before the end, but was not seen in time */
+    is_busy(w, wc->conn);
     if (wc->flags & RDMA_WC_WRITE_IMM)
         kbtp_count(w, KBTP_COUNT_MALFORMED);
     if ((wc->flags & RDMA_WC_WRITE_IMM) ||
@@ -414,10 +431,17 @@ static void happened(struct kbtp_worker *w, const struct kbtp_cpu *cpu,
         break;
     case RDMA_EVENT_DRAINED:
         c->state = KBTP_CONNECTION_DRAINED;
+        is_busy(w, event->conn);
         break;
     default:
         break;
     }
+}
+
+/* Of the busy ones that are left of a word. */
+static struct kbtp_connection *lowest(const struct kbtp_worker *w, uint32_t word, uint64_t rest)
+{
+    return &w->connections[word * WORD_BITS + (uint32_t)__builtin_ctzll(rest)];
 }
 
 /* Completions, or when there are none an event. Returns how many were taken; `emptied`: no more
@@ -457,6 +481,18 @@ static void leave_ring(struct kbtp_worker *w, const struct kbtp_cpu *cpu)
     kbtp_retry_deferred(w, cpu);
 }
 
+static void advance(struct kbtp_worker *w, const struct kbtp_cpu *cpu, struct kbtp_connection *c,
+                    uint32_t taken, bool emptied)
+{
+    kbtp_probe_advance(w, cpu, c);
+    if (kbtp_connection_serves(c))
+        kbtp_requests_advance(w, cpu, c);
+    if (kbtp_connection_serves(c))
+        kbtp_tickets_advance(w, cpu, c, taken, emptied);
+    else if (c->state == KBTP_CONNECTION_DRAINED)
+        finish(w, cpu, c);
+}
+
 int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uint32_t budget)
 {
     bool emptied;
@@ -466,16 +502,13 @@ int kbtp_worker_poll(struct kbtp_worker *worker, const struct kbtp_cpu *cpu, uin
         return taken;
     }
     kbtp_asks_advance(worker, cpu);
-    for (uint32_t i = 0; i < worker->target->config.max_connections; i++) {
-        struct kbtp_connection *c = &worker->connections[i];
-        kbtp_probe_advance(worker, cpu, c);
-        if (kbtp_connection_serves(c))
-            kbtp_requests_advance(worker, cpu, c);
-        if (kbtp_connection_serves(c))
-            kbtp_tickets_advance(worker, cpu, c, (uint32_t)taken, emptied);
-        else if (c->state == KBTP_CONNECTION_DRAINED)
-            finish(worker, cpu, c);
-    }
+    for (uint32_t word = 0; word < busy_words(worker->target); word++)
+        for (uint64_t rest = worker->busy[word]; rest != 0; rest &= rest - 1) {
+            struct kbtp_connection *c = lowest(worker, word, rest);
+            advance(worker, cpu, c, (uint32_t)taken, emptied);
+            if (!kbtp_connection_is_busy(worker, c))
+                worker->busy[word] &= ~(rest & -rest);
+        }
     kbtp_retentions_advance(worker, cpu);
     kbtp_retry_deferred(worker, cpu);
     return taken;
@@ -525,6 +558,17 @@ void kbtp_worker_look(const struct kbtp_worker *worker, struct kbtp_worker_look 
     for (uint32_t i = 0; i < worker->target->config.max_connections; i++)
         if (worker->connections[i].state != KBTP_CONNECTION_UNUSED)
             look_at_connection(worker, &worker->connections[i], look);
+}
+
+bool kbtp_worker_waits(const struct kbtp_worker *worker)
+{
+    struct kbtp_worker_look look = {.deferred = worker->deferred.count,
+                                    .releases = kbtp_retentions_releases(worker)};
+    for (uint32_t word = 0; word < busy_words(worker->target); word++)
+        for (uint64_t rest = worker->busy[word]; rest != 0; rest &= rest - 1)
+            look_at_connection(worker, lowest(worker, word, rest), &look);
+    return look.deferred || look.tickets || look.locked || look.hellos || look.releases ||
+           look.leaving || look.drained;
 }
 
 uint32_t kbtp_worker_deferred(const struct kbtp_worker *worker)

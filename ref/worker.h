@@ -67,6 +67,9 @@ struct kbtp_worker_look {
     uint32_t drained;     /* connections that are over, but for what they had taken */
 };
 void kbtp_worker_look(const struct kbtp_worker *worker, struct kbtp_worker_look *look);
+/* Does something wait that no completion, event or timer will tell of: deferred, releases, drained,
+ * tickets, locked, hellos, leaving? After a poll; it does not look at connections without. */
+bool kbtp_worker_waits(const struct kbtp_worker *worker);
 uint32_t kbtp_worker_deferred(const struct kbtp_worker *worker);
 /* Usage of a session (blocks) that a connection of this worker serves now; false: none does. */
 bool kbtp_worker_usage(const struct kbtp_worker *worker, uint32_t session, uint32_t *usage);

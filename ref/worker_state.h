@@ -172,6 +172,7 @@ struct kbtp_worker {
     const struct kbtp_target *target;
     struct kbtp_retention *retentions;   /* one per session; NULL: for ever */
     struct kbtp_connection *connections; /* by the device's number */
+    uint64_t *busy;                      /* a bit for each: kbtp_connection_is_busy() */
     struct kbtp_tickets *tickets;        /* of each connection; NULL without partitions */
     uint8_t *looks;                      /* a partition's slot after the other's: looks at its
                                             ticket since it has a block */
@@ -216,6 +217,16 @@ static inline const struct kbtp_ring *kbtp_ring_of(const struct kbtp_worker *w,
 static inline bool kbtp_connection_serves(const struct kbtp_connection *c)
 {
     return c->state == KBTP_CONNECTION_OPEN || c->state == KBTP_CONNECTION_READY;
+}
+
+/* Has a poll anything to do for it, though nothing may have come? Of the others, which are most
+ * where there are many, it does not even look at the state. */
+static inline bool kbtp_connection_is_busy(const struct kbtp_worker *w,
+                                           const struct kbtp_connection *c)
+{
+    bool looks = w->tickets || w->target->config.probe_ns != 0;
+    return c->order_count != 0 || c->state == KBTP_CONNECTION_DRAINED ||
+           (looks && c->state != KBTP_CONNECTION_UNUSED);
 }
 
 static inline uint32_t kbtp_connection_number(const struct kbtp_worker *w,

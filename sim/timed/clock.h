@@ -18,25 +18,32 @@
 /* `context` and `number` are the planner's. */
 typedef void sim_clock_fn(void *context, uint64_t number);
 
-struct sim_clock_event {
+/* When an event happens among the others: the sequence, and below it the place of what happens. */
+struct sim_clock_key {
     uint64_t at_ns;
-    uint64_t sequence;
+    uint64_t order;
+};
+
+struct sim_clock_event {
     sim_clock_fn *happens;
     void *context;
     uint64_t number;
+    uint64_t next_free; /* place + 1; 0: none */
 };
 
 /* All zero at first, but for end_ns. */
 struct sim_clock {
     uint64_t now_ns;
-    uint64_t sequence; /* the next one */
-    uint64_t current;  /* that of the event which happens now, or happened last */
-    uint64_t happened; /* events, so far */
-    uint64_t end_ns;   /* nothing later happens; SIM_CLOCK_NEVER: no bound */
-    struct sim_clock_event *events;
-    size_t count, room, most; /* most: that were planned at once */
-    bool stopped;             /* nothing more happens */
-    bool no_memory;           /* an event could not be planned: the run is void, and stops */
+    uint64_t sequence;              /* the next one */
+    uint64_t current;               /* that of the event which happens now, or happened last */
+    uint64_t happened;              /* events, so far */
+    uint64_t end_ns;                /* nothing later happens; SIM_CLOCK_NEVER: no bound */
+    struct sim_clock_key *keys;     /* a heap */
+    struct sim_clock_event *events; /* by place */
+    uint64_t first_free;            /* place + 1; 0: none */
+    size_t count, room, most;       /* most: that were planned at once */
+    bool stopped;                   /* nothing more happens */
+    bool no_memory;                 /* an event could not be planned: the run is void, and stops */
 };
 
 void sim_clock_free(struct sim_clock *clock);
@@ -47,7 +54,9 @@ static inline uint64_t sim_clock_sequence(struct sim_clock *clock)
     return clock->sequence++;
 }
 
-/* Plans an event, not before now_ns. Without memory nothing is planned, and no_memory is set. */
+/* Plans an event, not before now_ns; of 2^40 sequences, and of 2^24 at once: more is no memory.
+ * What `context` points to is fetched into the caches shortly before, and `number`, if it is an
+ * address, too. Without memory nothing is planned, and no_memory is set. */
 void sim_clock_plan(struct sim_clock *clock, uint64_t at_ns, uint64_t sequence,
                     sim_clock_fn *happens, void *context, uint64_t number);
 

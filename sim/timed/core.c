@@ -2,18 +2,27 @@
 #include "sim/timed/core.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define PS 1000u
 #define LINE 64u
 
+/* calloc() knows which memory is zero already, aligned_alloc() does not say. In front of the octets
+ * lies what it has returned. */
 void *sim_core_memory(size_t octets)
 {
-    size_t whole = (octets + LINE - 1) / LINE * LINE;
-    void *memory = aligned_alloc(LINE, whole ? whole : LINE);
-    if (memory)
-        memset(memory, 0, whole);
+    char *allocated = calloc(1, sizeof(void *) + LINE + octets);
+    if (!allocated)
+        return NULL;
+    char *memory = allocated + sizeof(void *);
+    memory += LINE - (uintptr_t)memory % LINE;
+    ((void **)(void *)memory)[-1] = allocated;
     return memory;
+}
+
+void sim_core_memory_free(void *memory)
+{
+    if (memory)
+        free(((void **)memory)[-1]);
 }
 
 static void runs(void *context, uint64_t number);

@@ -28,8 +28,10 @@ struct sim_core {
     void *watcher;
 };
 
-/* Zero octets on cache lines of their own, as ref/ wants what CPUs share; free() releases them. */
+/* Zero octets on cache lines of their own, as ref/ wants what CPUs share. They take memory when
+ * they are touched: most of what is set up for the worst case never is. NULL: there are none. */
 void *sim_core_memory(size_t octets);
+void sim_core_memory_free(void *memory); /* NULL: nothing */
 /* Something has come. */
 void sim_core_wake(struct sim_core *core);
 /* It begins at this time, if nothing comes before. */

@@ -113,9 +113,9 @@ void sim_instance_close(struct sim_instance *i)
         free(s->lists);
         free(s->versions);
         free(s->generations);
-        free(s->real_data);
-        free(s->private_memory);
-        free(s->buffers);
+        sim_core_memory_free(s->real_data);
+        sim_core_memory_free(s->private_memory);
+        sim_core_memory_free(s->buffers);
     }
     free(i->sessions);
     free(i->arrivals);

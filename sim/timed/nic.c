@@ -10,6 +10,7 @@
 #include "sim/timed/nic_state.h"
 
 #define FIRST_EVENTS 16u
+#define FIRST_ROOM 8u /* of rings */
 #define MOST_CQ (1u << 24)
 
 /* ---- memory of the simulator ------------------------------------------------------------- */
@@ -22,11 +23,42 @@ void *nic_allocate(struct sim_nics *nics, size_t count, size_t octets)
     return memory;
 }
 
+void *nic_allocate_lines(struct sim_nics *nics, size_t count, size_t octets)
+{
+    size_t whole = (count * octets + NIC_LINE - 1) / NIC_LINE * NIC_LINE;
+    void *memory = aligned_alloc(NIC_LINE, whole ? whole : NIC_LINE);
+    if (memory) {
+        memset(memory, 0, whole);
+        nics->memory_octets += count * octets;
+    }
+    return memory;
+}
+
 void nic_release(struct sim_nics *nics, void *memory, size_t count, size_t octets)
 {
     if (memory)
         nics->memory_octets -= count * octets;
     free(memory);
+}
+
+bool nic_ring_grow(struct sim_nics *nics, void **ring, uint32_t *room, uint32_t need,
+                   uint32_t first, uint32_t count, size_t octets)
+{
+    uint32_t larger = *room ? *room : FIRST_ROOM;
+    while (larger < need)
+        larger *= 2;
+    char *made = nic_allocate(nics, larger, octets);
+    if (!made) {
+        nics->clock->no_memory = nics->clock->stopped = true;
+        return false;
+    }
+    for (uint32_t n = first; n != first + count; n++)
+        memcpy(made + (n & (larger - 1)) * octets, (char *)*ring + (n & (*room - 1)) * octets,
+               octets);
+    nic_release(nics, *ring, *room, octets);
+    *ring = made;
+    *room = larger;
+    return true;
 }
 
 /* ---- what is seen ------------------------------------------------------------------------ */
@@ -80,8 +112,10 @@ void nic_complete(struct nic_conn *c, const struct rdma_wc *wc, const void *at)
     struct nic_cq *cq = &h->cqs[c->config.cq];
     if (cq->count == cq->depth)
         cq->overflowed = true;
-    else
-        cq->entries[(cq->first + cq->count++) % cq->depth] = (struct nic_cqe){*wc, at};
+    else if (cq->count < cq->room ||
+             nic_ring_grow(nic_nics(h), (void **)&cq->entries, &cq->room, cq->count + 1, cq->first,
+                           cq->count, sizeof *cq->entries))
+        cq->entries[(cq->first + cq->count++) & (cq->room - 1)] = (struct nic_cqe){*wc, at};
     nic_note(nic_nics(h), (uint64_t)h->number << 32 | c->index, wc->wr_id,
              (uint64_t)wc->length << 32 | (uint64_t)wc->op << 8 | wc->status);
     nic_wake(h);
@@ -153,10 +187,7 @@ static int nic_cq_create(struct rdma *r, uint32_t depth, uint32_t *cq)
         free_one++;
     if (free_one == h->limits.cqs)
         return -ENOMEM;
-    struct nic_cqe *entries = nic_allocate(nic_nics(h), depth, sizeof *entries);
-    if (!entries)
-        return -ENOMEM;
-    h->cqs[free_one] = (struct nic_cq){.entries = entries, .depth = depth, .used = true};
+    h->cqs[free_one] = (struct nic_cq){.depth = depth, .used = true};
     *cq = free_one;
     return 0;
 }
@@ -168,7 +199,7 @@ static int nic_cq_destroy(struct rdma *r, uint32_t cq)
         return -EINVAL;
     if (h->cqs[cq].connections != 0)
         return -EBUSY;
-    nic_release(nic_nics(h), h->cqs[cq].entries, h->cqs[cq].depth, sizeof(struct nic_cqe));
+    nic_release(nic_nics(h), h->cqs[cq].entries, h->cqs[cq].room, sizeof(struct nic_cqe));
     h->cqs[cq] = (struct nic_cq){0};
     return 0;
 }
@@ -198,9 +229,8 @@ static int nic_cq_poll(struct rdma *r, uint32_t cq_number, struct rdma_wc *wc, u
     if (cq->overflowed)
         return -EIO;
     for (; some < count && cq->count != 0; some++) {
-        const struct nic_cqe *entry = &cq->entries[cq->first];
+        const struct nic_cqe *entry = &cq->entries[cq->first++ & (cq->room - 1)];
         wc[some] = entry->wc;
-        cq->first = cq->first + 1 == cq->depth ? 0 : cq->first + 1;
         cq->count--;
         taken(h, entry);
     }
@@ -383,7 +413,7 @@ struct rdma *sim_nic_handle(struct sim_nics *nics, const struct sim_nic_limits *
     h->nic = &nics->nics[limits->nic];
     h->limits = *limits;
     h->number = nics->handles_count++;
-    h->conns = nic_allocate(nics, limits->connections, sizeof *h->conns);
+    h->conns = nic_allocate_lines(nics, limits->connections, sizeof *h->conns);
     h->cqs = nic_allocate(nics, limits->cqs, sizeof *h->cqs);
     h->timers = nic_allocate(nics, limits->timers, sizeof *h->timers);
     if (!h->conns || !h->cqs || !h->timers) {
@@ -392,6 +422,7 @@ struct rdma *sim_nic_handle(struct sim_nics *nics, const struct sim_nic_limits *
     }
     for (uint32_t i = 0; i < limits->connections; i++) {
         h->conns[i].handle = h;
+        h->conns[i].nic = h->nic;
         h->conns[i].index = i;
     }
     h->next = h->nic->handles;

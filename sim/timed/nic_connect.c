@@ -38,20 +38,21 @@ static struct nic_conn *lowest_free(struct nic_handle *h)
 /* What it was is forgotten, but for what tells this connection from the next one. */
 static void forget(struct nic_conn *c)
 {
-    *c = (struct nic_conn){
-        .handle = c->handle, .index = c->index, .epoch = c->epoch + 1, .state = NIC_FREE};
+    *c = (struct nic_conn){.nic = c->nic,
+                           .handle = c->handle,
+                           .index = c->index,
+                           .epoch = c->epoch + 1,
+                           .state = NIC_FREE};
 }
 
 void nic_conn_free(struct nic_conn *c)
 {
-    struct sim_nics *nics = nic_nics(c->handle);
-    c->handle->cqs[c->config.cq].connections -= c->sends != NULL;
-    nic_release(nics, c->sends, c->config.send_depth, sizeof *c->sends);
-    nic_release(nics, c->receives, c->config.recv_depth, sizeof *c->receives);
-    nic_release(nics, c->inline_octets, c->config.send_depth, c->config.max_inline);
-    c->sends = NULL;
-    c->receives = NULL;
-    c->inline_octets = NULL;
+    struct sim_nics *nics = c->nic->nics;
+    c->handle->cqs[c->config.cq].connections -= c->receives != NULL;
+    nic_release(nics, c->sends, c->sends_room, c->wqe_octets);
+    nic_release(nics, c->receives, c->config.recv_depth, nic_receive_octets(c));
+    c->sends = c->receives = NULL;
+    c->sends_room = 0;
     if (c->flow && !c->flow->under_way && !c->flow->first) {
         struct nic_flow *flow = (struct nic_flow *)c->flow;
         flow->next_free = nics->free_flows;
@@ -67,7 +68,7 @@ static struct sim_wire_flow *flow_new(struct sim_nics *nics)
     if (flow) {
         nics->free_flows = flow->next_free;
     } else {
-        flow = nic_allocate(nics, 1, sizeof *flow);
+        flow = nic_allocate_lines(nics, 1, sizeof *flow);
         if (!flow)
             return NULL;
         flow->next = nics->flows;
@@ -96,14 +97,13 @@ static bool config_ok(const struct nic_handle *h, const struct rdma_conn_config 
 
 static int make_queues(struct nic_conn *c, const struct rdma_conn_config *config)
 {
-    struct sim_nics *nics = nic_nics(c->handle);
+    struct sim_nics *nics = c->nic->nics;
     c->config = *config;
+    c->wqe_octets = (uint32_t)sizeof(struct nic_wqe) + (config->max_inline + 7) / 8 * 8;
     c->flow = flow_new(nics);
-    c->sends = nic_allocate(nics, config->send_depth, sizeof *c->sends);
-    c->receives = nic_allocate(nics, config->recv_depth, sizeof *c->receives);
-    c->inline_octets = nic_allocate(nics, config->send_depth, config->max_inline);
-    c->handle->cqs[config->cq].connections += c->sends != NULL;
-    if (c->flow && c->sends && c->receives && c->inline_octets)
+    c->receives = nic_allocate(nics, config->recv_depth, nic_receive_octets(c));
+    c->handle->cqs[config->cq].connections += c->receives != NULL;
+    if (c->flow && c->receives)
         return 0;
     nic_conn_free(c);
     return -ENOMEM;
@@ -123,15 +123,14 @@ static bool receive_ok(const struct nic_conn *c, const struct rdma_wr *wr)
     if (wr->sge_count > c->config.max_sge)
         return false;
     for (uint32_t i = 0; i < wr->sge_count; i++)
-        if (!nic_local_ok(c->handle->nic, &wr->sges[i], RDMA_LOCAL_WRITE))
+        if (!nic_local_ok(c->nic, &wr->sges[i], RDMA_LOCAL_WRITE))
             return false;
     return true;
 }
 
 static void append_receive(struct nic_conn *c, const struct rdma_wr *wr)
 {
-    struct nic_receive *receive =
-        &c->receives[(c->receive_first + c->receive_count++) % c->config.recv_depth];
+    struct nic_receive *receive = nic_receive(c, c->receive_count++);
     receive->wr_id = wr->wr_id;
     receive->sge_count = wr->sge_count;
     receive->length = 0;
@@ -154,7 +153,7 @@ static int post_receives(struct nic_conn *c, const struct rdma_wr *wrs, uint32_t
         else
             append_receive(c, &wrs[i]);
     }
-    c->handle->spent_ps += count * nic_ps(nic_nics(c->handle)->costs->post_ns);
+    c->handle->spent_ps += count * nic_ps(c->nic->nics->costs->post_ns);
     return 0;
 }
 
@@ -186,10 +185,10 @@ static void requested(struct nic_handshake *shake)
 static void connected(struct nic_conn *c)
 {
     c->state = NIC_CONNECTED;
-    *c->flow = (struct sim_wire_flow){
-        .from = c->handle->nic->index, .to = c->peer->handle->nic->index, .context = c};
+    *c->flow =
+        (struct sim_wire_flow){.from = c->nic->index, .to = c->peer->nic->index, .context = c};
     if (c->flow->from != c->flow->to)
-        sim_wire_latency_ns(nic_nics(c->handle)->wire, c->flow);
+        sim_wire_latency_ns(c->nic->nics->wire, c->flow);
 }
 
 static void comes(void *context, uint64_t number)
@@ -244,7 +243,7 @@ void nic_handshakes_free(struct sim_nics *nics)
 static int shake_hands(struct nic_conn *from, struct nic_conn *to, uint32_t kind, int error,
                        const void *private_data, uint32_t private_length)
 {
-    struct sim_nics *nics = nic_nics(from->handle);
+    struct sim_nics *nics = from->nic->nics;
     struct nic_handshake *shake = handshake_new(nics);
     if (!shake)
         return -ENOMEM;
@@ -257,7 +256,7 @@ static int shake_hands(struct nic_conn *from, struct nic_conn *to, uint32_t kind
     shake->private_length = private_length;
     if (private_length)
         memcpy(shake->private_data, private_data, private_length);
-    struct sim_wire_flow way = {.from = from->handle->nic->index, .to = to->handle->nic->index};
+    struct sim_wire_flow way = {.from = from->nic->index, .to = to->nic->index};
     uint64_t latency_ns = way.from == way.to ? 0 : sim_wire_latency_ns(nics->wire, &way);
     uint64_t at_ps = nic_now_ps(nics) + from->handle->spent_ps + nic_ps(nics->costs->connect_ns);
     sim_clock_at(nics->clock, nic_ns(at_ps) + latency_ns, comes, shake, 0);
@@ -365,16 +364,14 @@ void nic_end(struct nic_conn *c, int error)
     if (peer->epoch == c->peer_epoch &&
         (peer->state == NIC_CONNECTED || peer->state == NIC_CONNECTING) &&
         shake_hands(c, peer, RDMA_EVENT_NONE, error, NULL, 0) != 0)
-        nic_nics(c->handle)->clock->no_memory = nic_nics(c->handle)->clock->stopped = true;
+        c->nic->nics->clock->no_memory = c->nic->nics->clock->stopped = true;
     c->state = NIC_ENDED;
     c->epoch++; /* what is on the way does not arrive */
     nic_tell(c->handle, RDMA_EVENT_DISCONNECTED, c->index, error, NULL, 0);
     for (; c->done != c->posted; c->done++)
         nic_flush(c, nic_wqe(c, c->done)->wr_id);
-    for (; c->receive_count != 0; c->receive_count--) {
-        nic_flush(c, c->receives[c->receive_first].wr_id);
-        c->receive_first = (c->receive_first + 1) % c->config.recv_depth;
-    }
+    for (; c->receive_count != 0; nic_receive_taken(c))
+        nic_flush(c, nic_receive(c, 0)->wr_id);
     nic_look_drained(c);
 }
 

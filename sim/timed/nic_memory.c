@@ -124,7 +124,7 @@ static struct nic_window *window_of(const struct nic *nic, uint32_t stag)
 /* The one that is bound to this connection with this STag. */
 static struct nic_window *bound(const struct nic_conn *c, uint32_t stag)
 {
-    struct nic_window *it = window_of(c->handle->nic, stag);
+    struct nic_window *it = window_of(c->nic, stag);
     return it && it->conn == c && it->key == (stag & RDMA_STAG_KEY) ? it : NULL;
 }
 
@@ -160,7 +160,7 @@ int nic_window_free(struct rdma *r, struct rdma_window *window)
 
 bool nic_bind(struct nic_conn *c, const struct nic_wqe *wqe)
 {
-    const struct nic *nic = c->handle->nic;
+    const struct nic *nic = c->nic;
     const struct nic_region *from = region_of(nic, wqe->remote_stag);
     struct nic_window *it = window_of(nic, wqe->imm_stag);
     uint64_t offset = wqe->remote_to, length = wqe->operand[0];
@@ -181,7 +181,7 @@ bool nic_bind(struct nic_conn *c, const struct nic_wqe *wqe)
 
 bool nic_invalidate(const struct nic_conn *c, uint32_t stag, bool by_peer)
 {
-    const struct nic *nic = c->handle->nic;
+    const struct nic *nic = c->nic;
     uint32_t bits = nic->nics->config.bits;
     struct nic_window *window = bound(c, stag);
     if (window && by_peer && !(bits & RDMA_CAP_INV_WINDOW))
@@ -201,7 +201,7 @@ bool nic_invalidate(const struct nic_conn *c, uint32_t stag, bool by_peer)
 
 void nic_windows_end(const struct nic_conn *c)
 {
-    const struct nic *nic = c->handle->nic;
+    const struct nic *nic = c->nic;
     for (uint32_t i = 0; i < nic->windows_count; i++)
         if (nic->windows[i].conn == c)
             nic->windows[i].conn = NULL;
@@ -212,7 +212,7 @@ void nic_windows_end(const struct nic_conn *c)
 char *nic_remote(const struct nic_conn *c, uint32_t stag, uint64_t to, uint64_t length,
                  uint32_t access, const struct sim_phantom **phantom)
 {
-    const struct nic *nic = c->handle->nic;
+    const struct nic *nic = c->nic;
     const struct nic_window *window = bound(c, stag);
     if (window) {
         if ((window->access & access) != access ||
@@ -273,7 +273,7 @@ bool nic_put(const struct nic_message *m, char *at, const struct sim_phantom *ph
 
 bool nic_is_phantom(const struct nic_conn *c, const struct rdma_sge *sges, uint32_t count)
 {
-    const struct nic_region *it = count ? local(c->handle->nic, &sges[0], 0) : NULL;
+    const struct nic_region *it = count ? local(c->nic, &sges[0], 0) : NULL;
     return it && it->phantom;
 }
 
@@ -285,7 +285,7 @@ bool nic_gather(const struct nic_conn *c, struct nic_message *m, const struct rd
     for (uint32_t i = 0; i < count; i++) {
         if (sges[i].length == 0)
             continue;
-        const struct nic_region *it = local(c->handle->nic, &sges[i], 0);
+        const struct nic_region *it = local(c->nic, &sges[i], 0);
         if (!it || (it->phantom && sges[i].length != m->length))
             return false;
         if (it->phantom)
@@ -305,7 +305,7 @@ bool nic_scatter(const struct nic_conn *c, const struct nic_message *m, const st
         uint32_t piece = sges[i].length < left ? sges[i].length : left;
         if (piece == 0)
             continue;
-        const struct nic_region *it = local(c->handle->nic, &sges[i], RDMA_LOCAL_WRITE);
+        const struct nic_region *it = local(c->nic, &sges[i], RDMA_LOCAL_WRITE);
         if (!it || ((it->phantom || m->is_phantom) && piece != m->length))
             return false;
         if (it->phantom || m->is_phantom)

@@ -14,7 +14,7 @@ static void acknowledged(void *context, uint64_t number)
     uint32_t epoch = m->epoch, wqe = m->wqe;
     uint8_t status = m->status;
     (void)number;
-    nic_message_free(nic_nics(c->handle), m);
+    nic_message_free(c->nic->nics, m);
     if (epoch == c->epoch)
         nic_done(c, wqe, status);
 }
@@ -26,7 +26,7 @@ static void acknowledged(void *context, uint64_t number)
 static void acknowledge(struct nic_message *m, uint8_t status)
 {
     struct nic_conn *c = m->from;
-    struct sim_nics *nics = nic_nics(c->handle);
+    struct sim_nics *nics = c->nic->nics;
     const struct nic_wqe *wqe = nic_wqe(c, m->wqe);
     m->status = status;
     if (status == RDMA_OK && !(wqe->flags & RDMA_SIGNALED)) {
@@ -35,7 +35,8 @@ static void acknowledge(struct nic_message *m, uint8_t status)
     }
     uint64_t at_ps = m->received_ps + c->flow->latency_ns * (uint64_t)PS +
                      nic_ps(nics->costs->acknowledge_ns + nics->costs->completion_ns);
-    sim_clock_at(nics->clock, nic_ns(nic_later(at_ps, nic_now_ps(nics))), acknowledged, m, 0);
+    sim_clock_at(nics->clock, nic_ns(nic_later(at_ps, nic_now_ps(nics))), acknowledged, m,
+                 (uintptr_t)c);
 }
 
 /* ---- what is answered -------------------------------------------------------------------- */
@@ -49,7 +50,7 @@ static void answer_leaves(void *context, uint64_t number)
     if (m->epoch == c->epoch)
         nic_send(m);
     else
-        nic_message_free(nic_nics(c->handle), m);
+        nic_message_free(c->nic->nics, m);
 }
 
 static uint64_t executed(const struct nic_wqe *wqe, uint64_t before)
@@ -69,7 +70,7 @@ static struct nic_message *prepare(const struct nic_conn *c, const struct nic_wq
     uint32_t length = wqe->length;
     char *at = nic_remote(c, wqe->remote_stag, wqe->remote_to, length,
                           reads ? RDMA_REMOTE_READ : RDMA_REMOTE_ATOMIC, &phantom);
-    struct nic_message *m = nic_message_new(nic_nics(c->handle), length, phantom ? 0 : length);
+    struct nic_message *m = nic_message_new(c->nic->nics, length, phantom ? 0 : length);
     if (!m || length == 0)
         return m;
     if (!at || (!reads && phantom) || !nic_take(m, at, phantom)) {
@@ -87,8 +88,8 @@ static struct nic_message *prepare(const struct nic_conn *c, const struct nic_wq
 /* `m` has brought a request to this end. */
 static void answer(struct nic_conn *c, struct nic_message *m)
 {
-    struct sim_nics *nics = nic_nics(c->handle);
-    struct nic *nic = c->handle->nic;
+    struct sim_nics *nics = c->nic->nics;
+    struct nic *nic = c->nic;
     const struct nic_wqe *wqe = nic_wqe(m->from, m->wqe);
     uint64_t ready_ps = nic_later(m->received_ps, nic_now_ps(nics)); /* it may have had to wait */
     struct nic_message *reply = prepare(c, wqe);
@@ -99,7 +100,7 @@ static void answer(struct nic_conn *c, struct nic_message *m)
     reply->epoch = c->epoch;
     reply->wqe = m->wqe;
     reply->kind = NIC_ANSWER;
-    reply->op = wqe->op;
+    reply->op = (uint8_t)wqe->op;
     if (wqe->op != RDMA_READ) {
         uint64_t occupied_ps = nic_ps(nics->costs->atomic_ns);
         nic->atomic_free_ps = nic_later(nic->atomic_free_ps, ready_ps) + occupied_ps;
@@ -109,7 +110,7 @@ static void answer(struct nic_conn *c, struct nic_message *m)
     reply->wire.octets = sim_costs_wire_octets(nics->costs, reply->length);
     uint64_t leaves_ps =
         nic_leaves_ps(c, reply, wqe->op == RDMA_READ ? reply->length : 0, ready_ps);
-    sim_clock_at(nics->clock, nic_ns(leaves_ps), answer_leaves, reply, 0);
+    sim_clock_at(nics->clock, nic_ns(leaves_ps), answer_leaves, reply, (uintptr_t)c);
     nic_message_free(nics, m);
 }
 
@@ -120,7 +121,7 @@ static void answered(struct nic_conn *c, struct nic_message *m)
     uint8_t status = m->status;
     if (status == RDMA_OK && !nic_scatter(c, m, wqe->sges, wqe->sge_count))
         status = RDMA_LOCAL_ERROR;
-    nic_message_free(nic_nics(c->handle), m);
+    nic_message_free(c->nic->nics, m);
     nic_done(c, number, status);
 }
 
@@ -143,7 +144,7 @@ static uint8_t take_receive(struct nic_conn *c, const struct nic_message *m,
     struct rdma_wc wc = {.conn = c->index, .op = RDMA_RECV, .length = m->length};
     if (c->receive_count == 0)
         return RDMA_RNR;
-    const struct nic_receive *receive = &c->receives[c->receive_first];
+    const struct nic_receive *receive = nic_receive(c, 0);
     if (wqe->op == RDMA_WRITE_IMM) {
         wc.flags = RDMA_WC_IMM | RDMA_WC_WRITE_IMM;
         wc.imm = wqe->imm_stag;
@@ -159,8 +160,7 @@ static uint8_t take_receive(struct nic_conn *c, const struct nic_message *m,
         wc.imm = wqe->imm_stag;
     }
     wc.wr_id = receive->wr_id;
-    c->receive_first = c->receive_first + 1 == c->config.recv_depth ? 0 : c->receive_first + 1;
-    c->receive_count--;
+    nic_receive_taken(c);
     nic_complete(c, &wc, m->length && wqe->op != RDMA_WRITE_IMM ? receive->sges[0].addr : NULL);
     return RDMA_OK;
 }
@@ -176,15 +176,15 @@ static uint8_t deliver(struct nic_conn *c, const struct nic_message *m)
     return status;
 }
 
-/* It is in memory, and seen. */
+/* It is in memory, and seen: at the end `number` points to, the peer of the other while that is in
+ * the same epoch. */
 static void delivered(void *context, uint64_t number)
 {
     struct nic_message *m = context;
-    struct nic_conn *from = m->from, *c = from->peer;
-    (void)number;
+    struct nic_conn *from = m->from, *c = (struct nic_conn *)(uintptr_t)number;
     if (m->epoch != from->epoch || from->peer_epoch != c->epoch || c->refuses ||
         (c->state != NIC_CONNECTED && c->state != NIC_CONNECTING)) {
-        nic_message_free(nic_nics(from->handle), m);
+        nic_message_free(from->nic->nics, m);
         return;
     }
     if (m->kind == NIC_ANSWER) {
@@ -213,7 +213,7 @@ void nic_arrives(struct sim_wire_flow *flow, struct sim_wire_message *message, u
 {
     struct nic_message *m = (struct nic_message *)message;
     const struct nic_conn *from = m->from;
-    struct sim_nics *nics = nic_nics(from->handle);
+    struct sim_nics *nics = from->nic->nics;
     if (m->epoch != from->epoch) {
         nic_message_free(nics, m);
         return;
@@ -247,5 +247,5 @@ void nic_arrives(struct sim_wire_flow *flow, struct sim_wire_message *message, u
         nics->watch.span(nics->watch.context, SIM_SPAN_RECEIVE, nic->index, m->op, m->length,
                          begin_ps, seen_ps);
     }
-    sim_clock_plan(nics->clock, nic_ns(seen_ps), message->sequence, delivered, m, 0);
+    sim_clock_plan(nics->clock, nic_ns(seen_ps), message->sequence, delivered, m, (uintptr_t)c);
 }

@@ -8,16 +8,6 @@
 
 #define LEAST_ROOM 256u /* octets of a message: those of the protocol fit */
 
-struct nic_wqe *nic_wqe(const struct nic_conn *c, uint32_t number)
-{
-    return &c->sends[number % c->config.send_depth];
-}
-
-static char *inline_of(const struct nic_conn *c, uint32_t number)
-{
-    return c->inline_octets + (size_t)(number % c->config.send_depth) * c->config.max_inline;
-}
-
 /* ---- messages ---------------------------------------------------------------------------- */
 
 static uint32_t class_of(uint32_t room)
@@ -30,17 +20,16 @@ struct nic_message *nic_message_new(struct sim_nics *nics, uint32_t length, uint
     uint32_t class = class_of(room);
     struct nic_message *m = nics->free_messages[class];
     if (m) {
-        nics->free_messages[class] = m->next_free;
+        nics->free_messages[class] = (struct nic_message *)m->wire.next;
     } else {
         room = LEAST_ROOM << class;
-        m = nic_allocate(nics, 1, sizeof *m + room);
+        m = nic_allocate_lines(nics, 1, sizeof *m + room);
         if (!m) {
             nics->clock->no_memory = nics->clock->stopped = true;
             return NULL;
         }
         m->next = nics->messages;
         nics->messages = m;
-        m->octets = (char *)(m + 1);
         m->room = room;
     }
     m->status = RDMA_OK;
@@ -55,7 +44,7 @@ struct nic_message *nic_message_new(struct sim_nics *nics, uint32_t length, uint
 void nic_message_free(struct sim_nics *nics, struct nic_message *m)
 {
     uint32_t class = class_of(m->room);
-    m->next_free = nics->free_messages[class];
+    m->wire.next = &nics->free_messages[class]->wire;
     nics->free_messages[class] = m;
     nics->under_way--;
 }
@@ -63,7 +52,7 @@ void nic_message_free(struct sim_nics *nics, struct nic_message *m)
 uint64_t nic_leaves_ps(struct nic_conn *c, struct nic_message *m, uint32_t dma_octets,
                        uint64_t ready_ps)
 {
-    struct nic *nic = c->handle->nic;
+    struct nic *nic = c->nic;
     const struct sim_costs *costs = nic->nics->costs;
     uint64_t begin_ps = nic_later(ready_ps, nic->send_free_ps);
     uint64_t occupied_ps = nic_ps(costs->send_message_ns);
@@ -93,7 +82,7 @@ uint64_t nic_leaves_ps(struct nic_conn *c, struct nic_message *m, uint32_t dma_o
 
 void nic_send(struct nic_message *m)
 {
-    struct sim_nics *nics = nic_nics(m->from->handle);
+    struct sim_nics *nics = m->from->nic->nics;
     struct sim_wire_flow *flow = m->from->flow;
     m->begun_ps = nic_now_ps(nics);
     if (flow->from != flow->to) {
@@ -116,7 +105,7 @@ static void leaves(void *context, uint64_t number)
 {
     struct nic_message *m = context;
     struct nic_conn *c = m->from;
-    struct sim_nics *nics = nic_nics(c->handle);
+    struct sim_nics *nics = c->nic->nics;
     bool well = true;
     (void)number;
     if (c->epoch != m->epoch) {
@@ -125,12 +114,12 @@ static void leaves(void *context, uint64_t number)
     }
     const struct nic_wqe *wqe = nic_wqe(c, m->wqe);
     if (wqe->flags & RDMA_INLINE)
-        memcpy(m->octets, inline_of(c, m->wqe), m->length);
+        memcpy(m->octets, wqe->inline_octets, m->length);
     else if (rdma_sends_octets(wqe->op))
         well = nic_gather(c, m, wqe->sges, wqe->sge_count);
     else
         for (uint32_t i = 0; i < wqe->sge_count; i++)
-            well = well && nic_local_ok(c->handle->nic, &wqe->sges[i], RDMA_LOCAL_WRITE);
+            well = well && nic_local_ok(c->nic, &wqe->sges[i], RDMA_LOCAL_WRITE);
     if (well && wqe->length > nics->config.max_message)
         m->status = RDMA_LENGTH_ERROR;
     else if (!well)
@@ -147,7 +136,7 @@ static void leaves(void *context, uint64_t number)
 
 static void begin_message(struct nic_conn *c, uint32_t number, const struct nic_wqe *wqe)
 {
-    struct sim_nics *nics = nic_nics(c->handle);
+    struct sim_nics *nics = c->nic->nics;
     bool octets = rdma_sends_octets(wqe->op);
     bool too_long = wqe->length > nics->config.max_message;
     uint32_t length = octets && !too_long ? wqe->length : 0;
@@ -159,11 +148,11 @@ static void begin_message(struct nic_conn *c, uint32_t number, const struct nic_
     m->epoch = c->epoch;
     m->wqe = number;
     m->kind = NIC_REQUEST;
-    m->op = wqe->op;
+    m->op = (uint8_t)wqe->op;
     m->wire.octets = sim_costs_wire_octets(nics->costs, m->length);
     uint64_t ready_ps = nic_later(nic_now_ps(nics), c->fetched_ps);
     uint64_t leaves_ps = nic_leaves_ps(c, m, wqe->flags & RDMA_INLINE ? 0 : m->length, ready_ps);
-    sim_clock_at(nics->clock, nic_ns(leaves_ps), leaves, m, 0);
+    sim_clock_at(nics->clock, nic_ns(leaves_ps), leaves, m, (uintptr_t)c);
 }
 
 /* Of work requests that send nothing `number` is that of the work request and the epoch. */
@@ -185,8 +174,8 @@ static void done_here(void *context, uint64_t number)
 /* In the order of the queue: what was begun before has left, or will leave, before. */
 static void begin_here(struct nic_conn *c, uint32_t number)
 {
-    struct sim_nics *nics = nic_nics(c->handle);
-    struct nic *nic = c->handle->nic;
+    struct sim_nics *nics = c->nic->nics;
+    struct nic *nic = c->nic;
     uint64_t occupied_ps = nic_ps(nics->costs->send_message_ns);
     uint64_t begin_ps = nic_later(nic_later(nic_now_ps(nics), c->fetched_ps), nic->send_free_ps);
     nic->send_free_ps = begin_ps + occupied_ps;
@@ -253,7 +242,7 @@ void nic_done(struct nic_conn *c, uint32_t number, uint8_t status)
 
 static int check(const struct nic_conn *c, const struct rdma_wr *wr)
 {
-    int failed = rdma_request_check(wr, nic_nics(c->handle)->config.bits, c->config.max_sge,
+    int failed = rdma_request_check(wr, c->nic->nics->config.bits, c->config.max_sge,
                                     c->config.max_inline);
     if (failed)
         return failed;
@@ -276,7 +265,7 @@ static void set_operands(struct nic_wqe *wqe, const struct rdma_wr *wr)
 static void append(struct nic_conn *c, const struct rdma_wr *wr)
 {
     struct nic_wqe *wqe = nic_wqe(c, c->posted);
-    char *to = inline_of(c, c->posted);
+    char *to = wqe->inline_octets;
     wqe->wr_id = wr->wr_id;
     wqe->remote_to = wr->remote_to;
     wqe->remote_stag = wr->remote_stag;
@@ -295,7 +284,7 @@ static void append(struct nic_conn *c, const struct rdma_wr *wr)
         }
     }
     if (wr->flags & RDMA_INLINE)
-        c->handle->spent_ps += nic_ps(wqe->length / nic_nics(c->handle)->costs->inline_gbytes_s);
+        c->handle->spent_ps += nic_ps(wqe->length / c->nic->nics->costs->inline_gbytes_s);
     set_operands(wqe, wr);
     c->posted++;
 }
@@ -304,7 +293,7 @@ static void append(struct nic_conn *c, const struct rdma_wr *wr)
 static void rings(void *context, uint64_t number)
 {
     struct nic_conn *c = context;
-    struct sim_nics *nics = nic_nics(c->handle);
+    struct sim_nics *nics = c->nic->nics;
     if ((uint32_t)(number >> 32) != c->epoch)
         return;
     uint32_t count = (uint32_t)number;
@@ -320,13 +309,18 @@ int nic_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint
     struct nic_conn *c = conn < h->limits.connections ? &h->conns[conn] : NULL;
     if (!c || !c->may_send)
         return -ENOTCONN;
-    if (c->posted - c->done + count > c->config.send_depth)
+    uint32_t there = c->posted - c->done;
+    if (there + count > c->config.send_depth)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
         int failed = check(c, &wrs[i]);
         if (failed)
             return failed;
     }
+    if (there + count > c->sends_room &&
+        !nic_ring_grow(nics, (void **)&c->sends, &c->sends_room, there + count, c->done, there,
+                       c->wqe_octets))
+        return -ENOMEM;
     h->spent_ps += nic_ps(nics->costs->post_ns * count + nics->costs->ring_ns);
     for (uint32_t i = 0; i < count; i++) {
         append(c, &wrs[i]);

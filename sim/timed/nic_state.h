@@ -6,7 +6,8 @@
 #include "net/request.h"
 #include "sim/timed/nic.h"
 
-#define PS 1000u /* of a nanosecond */
+#define PS 1000u     /* of a nanosecond */
+#define NIC_LINE 64u /* octets, of a cache */
 
 struct nic_phantom {
     struct sim_phantom phantom; /* first */
@@ -43,23 +44,24 @@ struct nic {
 
 enum nic_wqe_state { NIC_WQE_POSTED, NIC_WQE_BEGUN, NIC_WQE_DONE };
 
-/* Of a send queue, until it is done and all before it are. */
+/* Of a send queue, until it is done and all before it are. What all of them use comes first. */
 struct nic_wqe {
     uint64_t wr_id;
-    uint64_t remote_to;  /* BIND: the offset in the region */
-    uint64_t operand[4]; /* add, mask | compare, compare_mask, swap, swap_mask | length, access */
-    struct rdma_sge sges[SIM_NIC_SGES];
+    uint64_t remote_to; /* BIND: the offset in the region */
+    uint16_t op, flags;
+    uint8_t state, status;
     uint32_t sge_count, length;
     uint32_t remote_stag; /* BIND: the region's */
     uint32_t imm_stag;    /* BIND: the window's */
-    uint16_t op, flags;
-    uint8_t state, status;
+    struct rdma_sge sges[SIM_NIC_SGES];
+    uint64_t operand[4];  /* add, mask | compare, compare_mask, swap, swap_mask | length, access */
+    char inline_octets[]; /* max_inline of the connection */
 };
 
 struct nic_receive {
     uint64_t wr_id;
-    struct rdma_sge sges[SIM_NIC_SGES];
     uint32_t sge_count, length;
+    struct rdma_sge sges[]; /* max_sge of the connection */
 };
 
 enum nic_conn_state {
@@ -71,31 +73,36 @@ enum nic_conn_state {
     NIC_ENDED
 };
 
-/* One end of a connection. Send queue: numbers from 0, modulo 2^32, in places modulo the depth. */
+/*
+ * One end of a connection. Send queue: numbers from 0, modulo 2^32, in places modulo sends_room, a
+ * power of two: as many as were needed at once so far. Queues are as deep as the worst case wants;
+ * what is never used would only be memory between what is.
+ */
 struct nic_conn {
-    struct nic_handle *handle;
+    /* A line of what sending needs, one of what receiving needs, then the rest. */
+    struct nic *nic;       /* of the handle */
     struct nic_conn *peer; /* the same connection's, while its epoch is peer_epoch */
-    uint32_t index, epoch, peer_epoch;
+    uint32_t epoch, peer_epoch;
     enum nic_conn_state state;
-    struct rdma_conn_config config;
-
-    struct nic_wqe *sends;
-    char *inline_octets; /* max_inline of each place */
+    uint32_t reads; /* READs and atomics begun and not done */
+    char *sends;    /* struct nic_wqe */
+    uint32_t sends_room, wqe_octets;
     uint32_t posted, rung, begun, done;
-    uint32_t reads;      /* READs and atomics begun and not done */
-    uint64_t fetched_ps; /* the work requests behind the last doorbell are there */
-    uint64_t leaves_ps;  /* the last message that was made is; messages keep their order */
 
-    struct nic_receive *receives;
-    uint32_t receive_first, receive_count;
-
+    struct nic_handle *handle;
     struct sim_wire_flow *flow; /* what this end sends, from CONNECTED on */
+    uint64_t fetched_ps;        /* the work requests behind the last doorbell are there */
+    uint64_t leaves_ps;         /* the last message that was made is; messages keep their order */
     uint64_t delivered_ps;      /* the last message to this end; they keep their order */
-    bool refuses;               /* a message could not be delivered: nothing behind it is */
-
-    uint32_t flushed; /* FLUSHED completions that are not polled yet */
-    bool may_send;    /* CONNECTED or a receive was taken, and DISCONNECTED was not */
+    char *receives;             /* struct nic_receive, recv_depth of them */
+    uint32_t receive_first, receive_count;
+    uint32_t index;
+    bool refuses;  /* a message could not be delivered: nothing behind it is */
+    bool may_send; /* CONNECTED or a receive was taken, and DISCONNECTED was not */
     bool drained_told;
+
+    struct rdma_conn_config config;
+    uint32_t flushed; /* FLUSHED completions that are not polled yet */
 };
 
 struct nic_cqe {
@@ -104,8 +111,8 @@ struct nic_cqe {
 };
 
 struct nic_cq {
-    struct nic_cqe *entries;
-    uint32_t first, count, depth;
+    struct nic_cqe *entries; /* places modulo `room`, as of a send queue */
+    uint32_t first, count, room, depth;
     uint32_t connections; /* that use it */
     bool used, overflowed;
 };
@@ -135,26 +142,26 @@ struct nic_handle {
 
 enum nic_message_kind { NIC_REQUEST, NIC_ANSWER };
 
-/* On its way, or about to be. */
+/* On its way, or about to be. What is looked at wherever it comes is in its first line. */
 struct nic_message {
-    struct sim_wire_message wire; /* first */
+    struct sim_wire_message wire; /* first; wire.next of a free one: the next free one */
     struct nic_conn *from;
-    uint32_t epoch; /* of `from` */
-    uint32_t wqe;   /* number: of `from` (REQUEST) or its peer (ANSWER) */
-    enum nic_message_kind kind;
-    uint32_t op;
-    uint32_t length; /* octets that are moved */
-    uint8_t status;  /* of an ANSWER: not OK: it brings nothing else */
-    bool is_phantom; /* `tag` is moved in place of octets */
-    struct sim_tag tag;
-    uint64_t begun_ps; /* on the wire */
+    uint32_t epoch;    /* of `from` */
+    uint32_t wqe;      /* number: of `from` (REQUEST) or its peer (ANSWER) */
+    uint32_t length;   /* octets that are moved */
+    uint8_t kind;      /* enum nic_message_kind */
+    uint8_t op;        /* enum rdma_op */
+    uint8_t status;    /* of an ANSWER: not OK: it brings nothing else */
+    bool is_phantom;   /* a tag is moved in place of octets */
     uint64_t whole_ps; /* not before its last octet leaves */
     uint64_t received_ps;
-    char *octets;
-    uint32_t room; /* octets */
-    struct nic_message *next_free;
+
     struct nic_message *next; /* of all */
+    uint64_t begun_ps;        /* on the wire */
+    uint32_t room;            /* octets */
+    char octets[];
 };
+_Static_assert(offsetof(struct nic_message, next) == NIC_LINE, "a line");
 
 struct nic_flow {
     struct sim_wire_flow flow; /* first */
@@ -209,6 +216,31 @@ static inline uint64_t nic_now_ps(const struct sim_nics *nics)
     return nics->clock->now_ns * PS;
 }
 
+static inline struct nic_wqe *nic_wqe(const struct nic_conn *c, uint32_t number)
+{
+    size_t place = number & (c->sends_room - 1);
+    return (struct nic_wqe *)(void *)(c->sends + place * c->wqe_octets);
+}
+
+static inline size_t nic_receive_octets(const struct nic_conn *c)
+{
+    return sizeof(struct nic_receive) + c->config.max_sge * sizeof(struct rdma_sge);
+}
+
+/* The n-th of those that are posted, or the place of the next one. */
+static inline struct nic_receive *nic_receive(const struct nic_conn *c, uint32_t n)
+{
+    uint32_t place = c->receive_first + n;
+    place -= place >= c->config.recv_depth ? c->config.recv_depth : 0;
+    return (struct nic_receive *)(void *)(c->receives + place * nic_receive_octets(c));
+}
+
+static inline void nic_receive_taken(struct nic_conn *c)
+{
+    c->receive_first = c->receive_first + 1 == c->config.recv_depth ? 0 : c->receive_first + 1;
+    c->receive_count--;
+}
+
 static inline uint64_t nic_later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
@@ -217,7 +249,15 @@ static inline uint64_t nic_later(uint64_t a, uint64_t b)
 /* ---- nic.c */
 
 void *nic_allocate(struct sim_nics *nics, size_t count, size_t octets);
+/* The same on lines of its own. */
+void *nic_allocate_lines(struct sim_nics *nics, size_t count, size_t octets);
 void nic_release(struct sim_nics *nics, void *memory, size_t count, size_t octets);
+/*
+ * A ring in which number n is at place n modulo *room, a power of two or 0, gets room for `need`
+ * numbers from `first` on, of which there are `count`. False: no memory, and the run is over.
+ */
+bool nic_ring_grow(struct sim_nics *nics, void **ring, uint32_t *room, uint32_t need,
+                   uint32_t first, uint32_t count, size_t octets);
 void nic_wake(struct nic_handle *h);
 /* Raises an event; it may be lost without memory, and then the run stops. */
 void nic_tell(struct nic_handle *h, uint32_t kind, uint32_t conn, int error,
@@ -284,7 +324,6 @@ int nic_post_send(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint
 void nic_go_on(struct nic_conn *c);
 /* Work request `number` is done, or has failed. */
 void nic_done(struct nic_conn *c, uint32_t number, uint8_t status);
-struct nic_wqe *nic_wqe(const struct nic_conn *c, uint32_t number);
 /* Of `length` octets, with room for so many. NULL: no memory, and the run is over. */
 struct nic_message *nic_message_new(struct sim_nics *nics, uint32_t length, uint32_t room);
 void nic_message_free(struct sim_nics *nics, struct nic_message *m);

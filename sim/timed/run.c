@@ -118,6 +118,8 @@ static int make_network(struct sim_timed_run *run, char *why, size_t size)
         run->wire = sim_wire_simgrid(&run->clock, &run->topology, why, size);
     else if (!(run->wire = sim_wire_fifo(&run->clock, &run->topology)))
         snprintf(why, size, "no memory for a network of %u hosts", run->topology.ports);
+    if (run->wire && run->options.opened)
+        run->options.opened(run->options.context, run->wire);
     return run->wire ? 0 : -ENODEV;
 }
 

@@ -47,6 +47,8 @@ struct sim_timed_options {
     const volatile int *stop; /* set from outside: ends the run; may be NULL */
     /* What CPUs, RNICs and requests did, for a picture; may be NULL. */
     void (*span)(void *context, const struct sim_timed_span *span);
+    /* The wire is made, and nothing has been sent: for who records it (bench/). May be NULL. */
+    void (*opened)(void *context, struct sim_wire *wire);
     void *context;
 };
 

@@ -77,15 +77,6 @@ static void charge(struct sim_worker_cpu *w, uint64_t spent_ps)
 
 /* ---- the CPU of a worker ----------------------------------------------------------------- */
 
-/* Does something wait that no event will tell of? */
-static bool waits(const struct kbtp_worker *worker)
-{
-    struct kbtp_worker_look look;
-    kbtp_worker_look(worker, &look);
-    return look.deferred || look.tickets || look.locked || look.hellos || look.releases ||
-           look.leaving || look.drained;
-}
-
 static uint64_t run_worker(void *context, bool *again)
 {
     struct sim_worker_cpu *w = context;
@@ -94,7 +85,7 @@ static uint64_t run_worker(void *context, bool *again)
     uint64_t spent_ps = sim_nic_spent_ps(w->cpu.rdma);
     if (taken < 0)
         w->target->failed = taken;
-    *again = taken > 0 || waits(w->worker);
+    *again = taken > 0 || kbtp_worker_waits(w->worker);
     if (spent_ps <= (uint64_t)(w->core.costs->poll_ns * 1000 + 0.5))
         return 0; /* a look that found nothing */
     charge(w, spent_ps);
@@ -252,11 +243,11 @@ bool sim_target_is_whole(struct sim_target *t)
 void sim_target_close(struct sim_target *t)
 {
     for (uint32_t i = 0; t->workers && i < t->pool->workers; i++) {
-        free(t->workers[i].private_memory);
-        free(t->workers[i].buffers);
+        sim_core_memory_free(t->workers[i].private_memory);
+        sim_core_memory_free(t->workers[i].buffers);
     }
     free(t->workers);
     free(t->grants);
-    free(t->shared);
-    free(t->blocks);
+    sim_core_memory_free(t->shared);
+    sim_core_memory_free(t->blocks);
 }

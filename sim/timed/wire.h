@@ -63,14 +63,14 @@ struct sim_wire_message {
 /* All zero at first, but for `from`, `to` (different ports) and `context`. */
 struct sim_wire_flow {
     uint32_t from, to;
-    void *context; /* the caller's */
-    /* The wire's. */
+    /* The wire's; what each message needs lies together. */
     struct sim_wire_message *under_way, *first, *last;
     uint64_t end_sequence;
-    uint64_t free_ns; /* fifo: when the next one may begin */
+    uint64_t free_ns;                /* fifo: when the next one may begin */
+    uint32_t link_count, latency_ns; /* of all links; valid when link_count is not 0 */
+    uint32_t links[SIM_WIRE_MAX_ROUTE];
     void *backend;
-    uint32_t links[SIM_WIRE_MAX_ROUTE], link_count;
-    uint32_t latency_ns; /* of all of them; valid when link_count is not 0 */
+    void *context; /* the caller's */
 };
 
 struct sim_wire;

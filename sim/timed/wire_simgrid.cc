@@ -29,6 +29,11 @@
  *       of 0.1 ps, 0.1 ps and 0.05 ps is half of that.
  *     - An end on t is at most 0.05 ps late and must come before the timer at t + LATE_NS, with
  *       PRECISION between them: LATE_NS is 1 ps.
+ *
+ * A round of SimGrid's engine for each of our events would take longer than all that it does with
+ * flows. So events happen ahead of SimGrid's clock as long as they come before the first end of a
+ * flow, which SimGrid's model tells; when one of them begins a message, SimGrid's clock comes there
+ * first.
  */
 extern "C" {
 #include "sim/timed/wire_simgrid.h"
@@ -36,6 +41,7 @@ extern "C" {
 
 #include <simgrid/Exception.hpp>
 #include <simgrid/kernel/Timer.hpp>
+#include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/s4u.hpp>
@@ -49,6 +55,7 @@ extern "C" {
 #include <cstdlib>
 #include <exception>
 #include <iterator>
+#include <limits>
 #include <new>
 #include <string>
 #include <sys/resource.h>
@@ -68,6 +75,7 @@ using simgrid::kernel::timer::Timer;
 constexpr double NS = 1e9;            /* in a second */
 constexpr double LATE_NS = 1e-3;      /* 1 ps */
 constexpr double TOLERANCE_NS = 1e-4; /* 0.1 ps */
+constexpr double APART_S = 2e-13;     /* twice PRECISION: surely not the same date */
 /* Parts of an octet: payloads are whole numbers, in SimGrid. 2^32 octets are exact in a double. */
 constexpr double UNITS = 1 << 20;
 
@@ -221,6 +229,9 @@ struct Wire {
     Timer *timer;      /* of our next event, or NULL */
     uint64_t timer_ns; /* when that is */
     uint64_t begun, through;
+    bool ahead; /* of SimGrid's clock */
+    /* Begun ahead, all at one time: our clock waits for SimGrid's. */
+    std::vector<struct sim_wire_flow *> to_begin;
     /* Ended. In the callback of its end a Comm cannot be let go: SimGrid still uses it. */
     std::vector<s4u::CommPtr> ended;
 };
@@ -235,10 +246,18 @@ void fail(Wire *wire, int failed)
 
 void fire(Wire *wire);
 
-/* Sets the timer to the first event. */
+/* When SimGrid's clock stands for this nanosecond of ours. */
+double date_of(uint64_t at_ns)
+{
+    return (static_cast<double>(at_ns) / NS) + (LATE_NS / NS);
+}
+
+/* Sets the timer to the first event, or to the present one, whose messages SimGrid is to begin. */
 void arm(Wire *wire)
 {
     uint64_t next_ns = wire->program->next(wire->wire.clock);
+    if (!wire->to_begin.empty() && !wire->wire.clock->stopped)
+        next_ns = wire->wire.clock->now_ns;
     if (wire->timer && wire->timer_ns == next_ns)
         return;
     if (wire->timer) {
@@ -247,18 +266,60 @@ void arm(Wire *wire)
     }
     if (next_ns == SIM_CLOCK_NEVER)
         return;
-    double date = (static_cast<double>(next_ns) / NS) + (LATE_NS / NS);
     wire->timer_ns = next_ns;
-    wire->timer = Timer::set(std::max(date, s4u::Engine::get_clock()), [wire]() { fire(wire); });
+    wire->timer =
+        Timer::set(std::max(date_of(next_ns), s4u::Engine::get_clock()), [wire]() { fire(wire); });
 }
 
 /* Everything of this nanosecond happens. */
+void happen(Wire *wire, uint64_t at_ns)
+{
+    while (wire->program->next(wire->wire.clock) == at_ns)
+        wire->program->step(wire->wire.clock);
+}
+
+/* Of a flow, if nothing begins or ends before; as SimGrid's engine asks for it. Now, when one has
+ * ended and we have not been called yet: timers run before. */
+double first_end()
+{
+    double now = s4u::Engine::get_clock(), first = std::numeric_limits<double>::infinity();
+    for (simgrid::kernel::resource::Model *model : engine()->get_all_models()) {
+        if (!model->get_finished_action_set()->empty())
+            return now;
+        double after = model->next_occurring_event(now);
+        if (after >= 0)
+            first = std::min(first, now + after);
+    }
+    return first;
+}
+
+void run_ahead(Wire *wire)
+{
+    double end = first_end();
+    wire->ahead = true;
+    while (wire->to_begin.empty()) {
+        uint64_t next_ns = wire->program->next(wire->wire.clock);
+        if (next_ns == SIM_CLOCK_NEVER || date_of(next_ns) + APART_S >= end)
+            break;
+        happen(wire, next_ns);
+    }
+    wire->ahead = false;
+}
+
+int start(Wire *wire, struct sim_wire_flow *flow);
+
 void fire(Wire *wire)
 {
     wire->timer = nullptr;
     wire->ended.clear();
-    while (wire->program->next(wire->wire.clock) == wire->timer_ns)
-        wire->program->step(wire->wire.clock);
+    for (struct sim_wire_flow *flow : wire->to_begin) {
+        int failed = start(wire, flow);
+        if (failed)
+            fail(wire, failed);
+    }
+    wire->to_begin.clear();
+    happen(wire, wire->timer_ns);
+    run_ahead(wire);
     arm(wire);
 }
 
@@ -309,22 +370,34 @@ uint64_t payload(const struct sim_topology *topology, const struct sim_wire_flow
     return units < 1 ? 1 : static_cast<uint64_t>(std::llround(units));
 }
 
-int wire_begin(struct sim_wire *of, struct sim_wire_flow *flow)
+int start(Wire *wire, struct sim_wire_flow *flow)
 {
-    Wire *wire = reinterpret_cast<Wire *>(of);
     try {
         s4u::CommPtr comm =
             s4u::Comm::sendto_init(wire->zone->host(flow->from), wire->zone->host(flow->to));
-        comm->set_payload_size(payload(of->topology, flow));
+        comm->set_payload_size(payload(wire->wire.topology, flow));
         comm->set_data(flow);
         comm->start();
         flow->backend = comm.detach();
-        wire->begun++;
         return 0;
     } catch (const std::bad_alloc &) {
         return -ENOMEM;
     } catch (const std::exception &) {
         return -EIO;
+    }
+}
+
+int wire_begin(struct sim_wire *of, struct sim_wire_flow *flow)
+{
+    Wire *wire = reinterpret_cast<Wire *>(of);
+    wire->begun++;
+    if (!wire->ahead)
+        return start(wire, flow);
+    try {
+        wire->to_begin.push_back(flow);
+        return 0;
+    } catch (const std::bad_alloc &) {
+        return -ENOMEM;
     }
 }
 

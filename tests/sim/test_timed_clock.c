@@ -135,17 +135,19 @@ static void test_no_memory(void)
     CU_ASSERT_EQUAL(sim_clock_next(&h.clock), SIM_CLOCK_NEVER);
     sim_clock_free(&h.clock);
 
-    h = (struct happened){.clock.end_ns = SIM_CLOCK_NEVER};
-    wrapped = 0;
-    fail_at = 2;
-    uint32_t i;
-    for (i = 0; !h.clock.no_memory && i < EVENTS; i++)
-        sim_clock_at(&h.clock, i, note, &h, 0);
-    fail_at = 0;
-    CU_ASSERT_TRUE(h.clock.no_memory);
-    CU_ASSERT_EQUAL(h.clock.count, i - 1);
-    CU_ASSERT_EQUAL(sim_clock_next(&h.clock), SIM_CLOCK_NEVER);
-    sim_clock_free(&h.clock);
+    for (unsigned n = 2; n <= 4; n++) { /* at first, and when it grows */
+        h = (struct happened){.clock.end_ns = SIM_CLOCK_NEVER};
+        wrapped = 0;
+        fail_at = n;
+        uint32_t i;
+        for (i = 0; !h.clock.no_memory && i < EVENTS; i++)
+            sim_clock_at(&h.clock, i, note, &h, 0);
+        fail_at = 0;
+        CU_ASSERT_TRUE(h.clock.no_memory);
+        CU_ASSERT_EQUAL(h.clock.count, i - 1);
+        CU_ASSERT_EQUAL(sim_clock_next(&h.clock), SIM_CLOCK_NEVER);
+        sim_clock_free(&h.clock);
+    }
 }
 
 int main(void)

@@ -44,7 +44,7 @@ struct nic_message *nic_message_new(struct sim_nics *nics, uint32_t length, uint
 void nic_message_free(struct sim_nics *nics, struct nic_message *m)
 {
     uint32_t class = class_of(m->room);
-    m->wire.next = &nics->free_messages[class]->wire;
+    m->wire.next = (struct sim_wire_message *)nics->free_messages[class]; /* its first member */
     nics->free_messages[class] = m;
     nics->under_way--;
 }

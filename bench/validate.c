@@ -88,11 +88,11 @@ static int row(const char *folder, char *const *field, bool csv)
     double published = strtod(field[7], NULL), found = simulate(&model->costs, figure, field);
     double error = (found / published - 1) * 100;
     if (csv)
-        printf("%s,%s,%s,%s,%s,%s,%.3f,%.2f,%s\n", field[0], field[1], field[2], field[3], field[4],
+        printf("%s,%s,%s,%s,%s,%s,%.6f,%.2f,%s\n", field[0], field[1], field[2], field[3], field[4],
                field[7], found, error, field[8]);
     else
-        printf("| %s | %s | %s | %s | %s | %.2f | %+.1f %% | %s |\n", field[0], field[1], field[2],
-               field[3], field[7], found, error, field[8]);
+        printf("| %s | %s | %s | %s | %s | %.*f | %+.1f %% | %s |\n", field[0], field[1], field[2],
+               field[3], field[7], figures[figure].rate ? 4 : 2, found, error, field[8]);
     sim_cost_model_free(model);
     return 0;
 }

@@ -152,6 +152,13 @@ sed 's/operations: 10/rate: 1e9, operations: 1000000/' good.yaml >rate.yaml
 ends 1 run --wire fifo rate.yaml
 check "what is wrong with the rate is said" grep -q 'its rate is more than can be done' err
 
+# pools whose names begin alike are two: each instance finds its own
+sed 's/name: store/name: prefill-cache-a/; s/pool: store/pool: prefill-cache-b/
+    s/^instances/  - {name: prefill-cache-b, block_size: 8KiB}\n&/' good.yaml >alike.yaml
+echo '  - {name: y, pool: prefill-cache-a, handles: 4, operations: 10}' >>alike.yaml
+ends 0 run --wire fifo --json alike.yaml
+check "each brings blocks of its pool's size" jq -e '.octets == 10 * (4096 + 8192)' out
+
 # ---- a SimGrid platform
 platform() { # BANDWIDTH NAME
     cat <<P

@@ -242,8 +242,8 @@ void nic_done(struct nic_conn *c, uint32_t number, uint8_t status)
 
 static int check(const struct nic_conn *c, const struct rdma_wr *wr)
 {
-    int failed = rdma_request_check(wr, c->nic->nics->config.bits, c->config.max_sge,
-                                    c->config.max_inline);
+    int failed =
+        rdma_request_check(wr, c->nic->nics->config.bits, c->config.max_sge, c->config.max_inline);
     if (failed)
         return failed;
     return rdma_is_atomic(wr->op) && wr->remote_to % 8 != 0 ? -EINVAL : 0;

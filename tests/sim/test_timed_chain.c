@@ -84,7 +84,8 @@ static void of_a_model(void)
     CU_ASSERT_PTR_NOT_NULL_FATAL(model);
     printf("| one more WRITE, in order | %.0f |\n", more_ns(in_order, &model->costs));
     printf("| one more WRITE behind a WAIT | %.0f |\n", more_ns(by_completion, &model->costs));
-    printf("| one more WRITE behind WAIT and ENABLE | %.0f |\n", more_ns(by_doorbell, &model->costs));
+    printf("| one more WRITE behind WAIT and ENABLE | %.0f |\n",
+           more_ns(by_doorbell, &model->costs));
     sim_cost_model_free(model);
     free(text);
 }

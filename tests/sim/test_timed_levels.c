@@ -148,7 +148,8 @@ static void compare_streams(const char *name, const struct sim_costs *costs, uin
     double steps_ns = (run_ns(&kind, costs, 60) - run_ns(&kind, costs, 20)) / 40;
     double messages_ns = 1e9 / sim_verbs_rate(costs, &verbs);
     CU_ASSERT(fabs(steps_ns / messages_ns - 1) < 0.06);
-    print_row(name, op == RDMA_READ ? "stream of READs" : "stream of WRITEs", steps_ns, messages_ns);
+    print_row(name, op == RDMA_READ ? "stream of READs" : "stream of WRITEs", steps_ns,
+              messages_ns);
 }
 
 static void levels(void)

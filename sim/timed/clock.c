@@ -84,7 +84,8 @@ void sim_clock_plan(struct sim_clock *clock, uint64_t at_ns, uint64_t sequence,
 
 uint64_t sim_clock_next(const struct sim_clock *clock)
 {
-    if (clock->stopped || clock->count == 0 || clock->keys[0].at_ns > clock->end_ns)
+    bool stopped = clock->stopped || (clock->stop && *clock->stop);
+    if (stopped || clock->count == 0 || clock->keys[0].at_ns > clock->end_ns)
         return SIM_CLOCK_NEVER;
     return clock->keys[0].at_ns;
 }

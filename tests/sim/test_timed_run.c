@@ -20,22 +20,28 @@ static struct sim_timed *scenario_of(const char *more)
                           "pools:\n"
                           "  - {name: store, block_size: 4KiB}\n"
                           "instances:\n"
-                          "  - {name: x, pool: store, depth: 2, handles: 8, %s}\n",
-                          more);
+                          "  - {name: x, pool: store, handles: 8, %s%s}\n",
+                          strstr(more, "depth") ? "" : "depth: 2, ", more);
     struct sim_timed *timed = sim_timed_parse("run", text, (size_t)length, error, sizeof error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(timed);
     return timed;
 }
 
 /* Runs, and leaves what came of it in `run`, which is closed. */
-static void run_it(const char *more, const struct sim_timed_options *options)
+static void run_with(const struct sim_costs *costs, const char *more,
+                     const struct sim_timed_options *options)
 {
     char why[900];
     struct sim_timed *timed = scenario_of(more);
-    CU_ASSERT_EQUAL(sim_timed_run(&run, timed, &round_costs, options, why, sizeof why), 0);
+    CU_ASSERT_EQUAL(sim_timed_run(&run, timed, costs, options, why, sizeof why), 0);
     CU_ASSERT_STRING_EQUAL(run.load.wrong, "");
     sim_timed_close(&run);
     sim_timed_free(timed);
+}
+
+static void run_it(const char *more, const struct sim_timed_options *options)
+{
+    run_with(&round_costs, more, options);
 }
 
 /* Little's law: what is in flight, added up over time, is what all latencies are together. */
@@ -58,6 +64,33 @@ static void in_flight(void)
     check_little("operations: 2000, rate: 100000");
     check_little("operations: 2000, rate: 10000000"); /* most of them wait for long */
     CU_ASSERT_EQUAL(run.load.kinds[SIM_MIX_LOAD].latency.count, 2000);
+}
+
+/* What targets' CPUs did is the requests', all of it; and each kind has its own. */
+static void cpu_time(void)
+{
+    struct sim_costs costs = round_costs;
+    const struct sim_timed_options options = {.wire = SIM_WIRE_FIFO};
+    costs.load_ns = 1000;
+    costs.store_ns = 3000;
+    run_with(&costs, "operations: 2000, mix: {load: 1, store: 1, alloc_free: 1}", &options);
+    uint64_t all_ps = run.reads_ps;
+    for (uint32_t i = 0; i < KBTP_COUNTED_OPCODES; i++)
+        all_ps += run.served_ps[i];
+    CU_ASSERT(run.target_cpu_ps > 0);
+    CU_ASSERT(fabs((double)all_ps / (double)run.target_cpu_ps - 1) < 0.001);
+    CU_ASSERT_EQUAL(run.served[KBTP_COUNTED_STORE], run.load.kinds[SIM_MIX_STORE].latency.count);
+    run_with(&costs, "operations: 1000", &options);
+    /* what is done, besides at most three looks that find something and three that are posted */
+    double load_ns = (double)run.served_ps[KBTP_COUNTED_LOAD] / 1000 / 1000;
+    CU_ASSERT(load_ns > 1000 &&
+              load_ns < 1000 + 3 * (costs.poll_ns + costs.take_ns + costs.post_ns + costs.ring_ns));
+    /* one at a time: all of them take the same */
+    run_with(&costs, "operations: 1000, depth: 1", &options);
+    const struct sim_load_measured *loads = &run.load.kinds[SIM_MIX_LOAD];
+    double mean_ns = (double)loads->latency_ps / 1e6;
+    CU_ASSERT_DOUBLE_EQUAL((double)sim_histogram_at(&loads->latency, 0.5), mean_ns, 0.01 * mean_ns);
+    CU_ASSERT_DOUBLE_EQUAL((double)sim_histogram_at(&loads->latency, 1), mean_ns, 0.01 * mean_ns);
 }
 
 /* ---- runs that do not come to their end -------------------------------------------------- */
@@ -131,6 +164,7 @@ static void stopped(void)
 
 int main(void)
 {
-    const struct test tests[] = {{"in flight", in_flight}, {"stuck", stuck}, {"stopped", stopped}};
+    const struct test tests[] = {
+        {"in flight", in_flight}, {"cpu time", cpu_time}, {"stuck", stuck}, {"stopped", stopped}};
     return run_tests("timed run", tests, sizeof tests / sizeof tests[0]);
 }

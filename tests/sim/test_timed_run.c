@@ -93,6 +93,18 @@ static void cpu_time(void)
     CU_ASSERT_DOUBLE_EQUAL((double)sim_histogram_at(&loads->latency, 1), mean_ns, 0.01 * mean_ns);
 }
 
+/* A worker finds those that have something to do among more than a word has bits. */
+static void many_connections(void)
+{
+    const struct sim_timed_options options = {.wire = SIM_WIRE_FIFO};
+    run_it("count: 130, per_host: 130, operations: 5, mix: {load: 1, alloc_free: 1}", &options);
+    CU_ASSERT_TRUE(run.over && run.whole);
+    CU_ASSERT_EQUAL(run.load.kinds[SIM_MIX_LOAD].latency.count +
+                        run.load.kinds[SIM_MIX_ALLOC_STORE].latency.count +
+                        run.load.kinds[SIM_MIX_FREE].latency.count,
+                    130 * 5);
+}
+
 /* ---- runs that do not come to their end -------------------------------------------------- */
 
 static uint32_t sent;
@@ -164,7 +176,10 @@ static void stopped(void)
 
 int main(void)
 {
-    const struct test tests[] = {
-        {"in flight", in_flight}, {"cpu time", cpu_time}, {"stuck", stuck}, {"stopped", stopped}};
+    const struct test tests[] = {{"in flight", in_flight},
+                                 {"cpu time", cpu_time},
+                                 {"many connections", many_connections},
+                                 {"stuck", stuck},
+                                 {"stopped", stopped}};
     return run_tests("timed run", tests, sizeof tests / sizeof tests[0]);
 }

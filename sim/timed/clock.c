@@ -63,8 +63,8 @@ static uint64_t take_place(struct sim_clock *clock)
 void sim_clock_plan(struct sim_clock *clock, uint64_t at_ns, uint64_t sequence,
                     sim_clock_fn *happens, void *context, uint64_t number)
 {
-    assert(at_ns >= clock->now_ns && sequence < UINT64_MAX >> PLACE_BITS);
-    if (clock->count == clock->room && !make_room(clock)) {
+    assert(at_ns >= clock->now_ns);
+    if (sequence > UINT64_MAX >> PLACE_BITS || (clock->count == clock->room && !make_room(clock))) {
         clock->no_memory = clock->stopped = true;
         return;
     }

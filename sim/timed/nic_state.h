@@ -290,7 +290,9 @@ bool nic_scatter(const struct nic_conn *c, const struct nic_message *m, const st
 bool nic_take(struct nic_message *m, const char *at, const struct sim_phantom *phantom);
 bool nic_put(const struct nic_message *m, char *at, const struct sim_phantom *phantom);
 void nic_memory_free(struct nic *nic);
-bool nic_is_phantom(const struct nic_conn *c, const struct rdma_sge *sges, uint32_t count);
+/* Are all of these `length` octets in phantom memory? A message with them then needs no room. */
+bool nic_is_phantom(const struct nic_conn *c, const struct rdma_sge *sges, uint32_t count,
+                    uint32_t length);
 
 /* ---- nic_phantom.c */
 

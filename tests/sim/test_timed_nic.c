@@ -38,7 +38,7 @@ static void connect(void)
 {
     struct rdma_conn_config config = {.send_depth = 64,
                                       .recv_depth = 64,
-                                      .max_sge = 1,
+                                      .max_sge = 2,
                                       .max_inline = 256,
                                       .reads_out = 2,
                                       .reads_in = 2};
@@ -250,6 +250,17 @@ static void phantom_memory_moves_tags(void)
     mem_fill(&mem.mem, block, 0, blocks->block);
     mem_read(&mem.mem, &found, block, sizeof found);
     CU_ASSERT_EQUAL(found.content, 0);
+    /* none of it and some of real memory are real octets */
+    CU_ASSERT_FATAL(rdma_reg(x.a, blocks->base, blocks->octets, RDMA_LOCAL_WRITE, 0, &region) == 0);
+    const struct rdma_sge two[] = {{block, 0, region.lkey},
+                                   {x.memory_a + 4096, 4096, x.region_a.lkey}};
+    struct rdma_wr write = wr_of(RDMA_WRITE, two, RDMA_SIGNALED);
+    write.sge_count = 2;
+    memset(x.memory_a + 4096, 5, 4096);
+    CU_ASSERT_FATAL(rdma_post_send(x.a, x.conn_a, &write, 1) == 0);
+    settle();
+    CU_ASSERT_FATAL(rdma_cq_poll(x.a, 0, &wc, 1) == 1 && wc.status == RDMA_OK);
+    CU_ASSERT(x.memory_b[0] == 5 && x.memory_b[4095] == 5 && x.memory_b[4096] == 0);
     /* in the middle of a block there is nothing to read remotely */
     wr.remote_to += 8;
     struct rdma_sge small = {x.memory_a, 8, x.region_a.lkey};

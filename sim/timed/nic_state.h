@@ -90,7 +90,7 @@ struct nic_conn {
     uint32_t posted, rung, begun, done;
 
     struct nic_handle *handle;
-    struct sim_wire_flow *flow; /* what this end sends, from CONNECTED on */
+    struct sim_wire_flow *flow; /* what this end sends; it has a way as soon as there is a peer */
     uint64_t fetched_ps;        /* the work requests behind the last doorbell are there */
     uint64_t leaves_ps;         /* the last message that was made is; messages keep their order */
     uint64_t delivered_ps;      /* the last message to this end; they keep their order */

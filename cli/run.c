@@ -230,6 +230,19 @@ static int run_steps(const char *path, const struct run_options *o)
     return cli_explore.run(argc, (char **)(uintptr_t)argv);
 }
 
+/* What steps have not: it would only be left out. */
+static bool check_steps_options(const struct run_options *o)
+{
+    const char *option = o->settings_count ? "set"
+                         : o->platform     ? "platform"
+                         : o->csv          ? "csv"
+                         : o->perfetto     ? "perfetto"
+                                           : NULL;
+    if (option)
+        cli_complain("--%s is for scenarios of kind timed", option);
+    return !option;
+}
+
 /* What the text is, and whether the options go with it. */
 static int run_text(const char *path, const struct run_options *o, const char *text, size_t length)
 {
@@ -241,12 +254,8 @@ static int run_text(const char *path, const struct run_options *o, const char *t
                      path);
         return CLI_BAD_INPUT;
     }
-    if (o->check && o->settings_count) {
-        cli_complain("--set is for scenarios of kind timed");
-        return CLI_BAD_INPUT;
-    }
     if (o->check)
-        return run_steps(path, o);
+        return check_steps_options(o) ? run_steps(path, o) : CLI_BAD_INPUT;
     struct set_words words[CLI_SETTINGS];
     struct sim_setting settings[CLI_SETTINGS];
     take_settings(o, words, settings);

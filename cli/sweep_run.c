@@ -65,7 +65,7 @@ static FILE *write_lines(const struct sweep *sweep)
         sweep_print_command(file, sweep, run);
         fprintf(file, "; } 2>&1; printf '\\n" MARK " %%s %%s\\n' %u \"$?\"\n", run);
     }
-    if (file && (fflush(file) != 0 || fseek(file, 0, SEEK_SET) != 0)) {
+    if (file && (fflush(file) != 0 || ferror(file) || fseek(file, 0, SEEK_SET) != 0)) {
         int failed = errno;
         fclose(file);
         errno = failed;
@@ -210,6 +210,7 @@ static int read_runs(struct running *r, FILE *in)
     forget(r);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
+    child = 0; /* its number may be another's now */
     return status;
 }
 

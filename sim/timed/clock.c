@@ -63,8 +63,8 @@ static uint64_t take_place(struct sim_clock *clock)
 void sim_clock_plan(struct sim_clock *clock, uint64_t at_ns, uint64_t sequence,
                     sim_clock_fn *happens, void *context, uint64_t number)
 {
-    assert(at_ns >= clock->now_ns && sequence < UINT64_MAX >> PLACE_BITS);
-    if (clock->count == clock->room && !make_room(clock)) {
+    assert(at_ns >= clock->now_ns);
+    if (sequence > UINT64_MAX >> PLACE_BITS || (clock->count == clock->room && !make_room(clock))) {
         clock->no_memory = clock->stopped = true;
         return;
     }
@@ -84,7 +84,8 @@ void sim_clock_plan(struct sim_clock *clock, uint64_t at_ns, uint64_t sequence,
 
 uint64_t sim_clock_next(const struct sim_clock *clock)
 {
-    if (clock->stopped || clock->count == 0 || clock->keys[0].at_ns > clock->end_ns)
+    bool stopped = clock->stopped || (clock->stop && *clock->stop);
+    if (stopped || clock->count == 0 || clock->keys[0].at_ns > clock->end_ns)
         return SIM_CLOCK_NEVER;
     return clock->keys[0].at_ns;
 }

@@ -31,7 +31,7 @@ struct sim_clock_event {
     uint64_t next_free; /* place + 1; 0: none */
 };
 
-/* All zero at first, but for end_ns. */
+/* All zero at first, but for end_ns and stop. */
 struct sim_clock {
     uint64_t now_ns;
     uint64_t sequence;              /* the next one */
@@ -42,7 +42,8 @@ struct sim_clock {
     struct sim_clock_event *events; /* by place */
     uint64_t first_free;            /* place + 1; 0: none */
     size_t count, room, most;       /* most: that were planned at once */
-    bool stopped;                   /* nothing more happens */
+    bool stopped;                   /* nothing more happens; ... */
+    const volatile int *stop;       /* ... the same when it is not 0, from outside; NULL: nobody */
     bool no_memory;                 /* an event could not be planned: the run is void, and stops */
 };
 

@@ -211,10 +211,15 @@ static bool prepare(struct sim_session *s, uint32_t place)
     return true;
 }
 
-static void take_arrival(struct sim_instance *i, struct sim_place *p)
+/* From when its request is without outcome: from now on, or since it came by itself. */
+static void count_begun(struct sim_session *s, struct sim_place *p)
 {
-    if (i->group->rate == 0 || i->run->phase != SIM_LOAD_MEASURES)
+    struct sim_instance *i = s->instance;
+    if (i->group->rate == 0 || i->run->phase != SIM_LOAD_MEASURES) {
+        p->begun_ps = now_ps(s);
+        count_outstanding(i->run, p->begun_ps, 1);
         return;
+    }
     p->begun_ps = i->arrivals[i->arrivals_first] * PS;
     i->arrivals_first = (i->arrivals_first + 1) % i->arrivals_room;
     i->arrivals_count--;
@@ -241,9 +246,7 @@ static bool begin_one(struct sim_session *s)
         return false;
     }
     struct sim_place *p = &s->places[place];
-    p->begun_ps = now_ps(s);
-    take_arrival(i, p);
-    count_outstanding(i->run, p->begun_ps, 1);
+    count_begun(s, p);
     sim_nic_spend(s->cpu.rdma, i->run->costs->submit_ns);
     i->outstanding++;
     if (i->run->phase == SIM_LOAD_MEASURES && i->to_begin != UINT64_MAX)
@@ -371,8 +374,8 @@ static void arrives(void *context, uint64_t number)
 {
     struct sim_instance *i = context;
     (void)number;
-    if (i->run->phase != SIM_LOAD_MEASURES || i->to_begin == 0)
-        return;
+    if (i->run->phase != SIM_LOAD_MEASURES || i->arrivals_count == i->to_begin)
+        return; /* as many wait as will be begun */
     if (i->arrivals_count == i->arrivals_room) {
         WRONG(i->run, "%s has %u operations waiting, its rate is more than can be done",
               i->group->name, i->arrivals_count);
@@ -380,6 +383,7 @@ static void arrives(void *context, uint64_t number)
     }
     uint32_t at = (i->arrivals_first + i->arrivals_count++) % i->arrivals_room;
     i->arrivals[at] = i->run->clock->now_ns;
+    count_outstanding(i->run, i->arrivals[at] * PS, 1);
     sim_core_wake(&i->core);
     plan_arrival(i);
 }
@@ -437,6 +441,7 @@ void sim_instance_begin(struct sim_instance *i)
 void sim_instance_stop(struct sim_instance *i)
 {
     i->to_begin = 0;
+    count_outstanding(i->run, i->run->clock->now_ns * PS, -(int)i->arrivals_count);
     i->arrivals_count = 0;
     sim_core_wake(&i->core);
 }

@@ -62,7 +62,6 @@ struct sim_session {
     struct kbtp_cpu cpu;
     struct kbtp_initiator *initiator;
     struct kbtp_initiator_config config;
-    char address[24];
     void *private_memory, *buffers;
     char *data;      /* `depth` blocks; ... */
     char *real_data; /* ... which are in memory, or NULL */
@@ -98,7 +97,7 @@ struct sim_instance {
 
 /*
  * 0 or -errno; either way it is over with sim_instance_close(). A session with each of these
- * targets, all of one pool.
+ * targets, all of one pool, which outlast it.
  */
 int sim_instance_open(struct sim_instance *instance, struct sim_load_run *run,
                       const struct sim_timed_instances *group, uint32_t number, uint32_t nic,

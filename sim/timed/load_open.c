@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The memory of instances and their sessions. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +56,6 @@ static int open_session(struct sim_instance *i, struct sim_session *s,
         .nic = i->nic, .connections = 1, .timers = TIMERS, .cqs = 1};
     const struct sim_nic_cpu cpu = {.wake = wake, .context = i};
     size_t private_octets, buffer_octets;
-    snprintf(s->address, sizeof s->address, "%s", target->address);
     s->cpu = (struct kbtp_cpu){&s->mem.mem, sim_nic_handle(i->run->nics, &limits)};
     if (!s->cpu.rdma)
         return -ENOMEM;
@@ -67,7 +65,7 @@ static int open_session(struct sim_instance *i, struct sim_session *s,
     if (failed)
         return failed;
     s->config =
-        (struct kbtp_initiator_config){.address = s->address,
+        (struct kbtp_initiator_config){.address = target->address,
                                        .depth = group->depth,
                                        .max_inline = group->is_inline ? group->length : 0,
                                        .features = group->direct ? KBTP_FEATURE_DIRECT_LOAD : 0};

@@ -442,6 +442,11 @@ uint64_t sim_nics_digest(const struct sim_nics *nics)
     return nics->digest;
 }
 
+uint64_t sim_nics_under_way(const struct sim_nics *nics)
+{
+    return nics->under_way;
+}
+
 size_t sim_nics_memory(const struct sim_nics *nics)
 {
     return nics->memory_octets;

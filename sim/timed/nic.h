@@ -134,6 +134,9 @@ struct sim_nic_use {
 const struct sim_nic_use *sim_nic_used(const struct sim_nics *nics, uint32_t nic);
 /* Of every completion and event, with its time. */
 uint64_t sim_nics_digest(const struct sim_nics *nics);
+/* Messages that are made and have not been done with: until one of them is, the clock may have no
+ * event, as those on a wire have none. */
+uint64_t sim_nics_under_way(const struct sim_nics *nics);
 /* Octets of memory in use, and messages under way, each at most. */
 size_t sim_nics_memory(const struct sim_nics *nics);
 uint64_t sim_nics_most_under_way(const struct sim_nics *nics);

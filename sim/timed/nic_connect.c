@@ -165,6 +165,15 @@ int nic_post_recv(struct rdma *r, uint32_t conn, const struct rdma_wr *wrs, uint
 
 /* ---- the handshake ----------------------------------------------------------------------- */
 
+/* Whoever is asked for something may have to answer before it is CONNECTED. */
+static void set_flow(struct nic_conn *c)
+{
+    *c->flow =
+        (struct sim_wire_flow){.from = c->nic->index, .to = c->peer->nic->index, .context = c};
+    if (c->flow->from != c->flow->to)
+        sim_wire_latency_ns(c->nic->nics->wire, c->flow);
+}
+
 static void requested(struct nic_handshake *shake)
 {
     struct nic_conn *from = shake->from, *to = lowest_free(shake->to->handle);
@@ -178,17 +187,9 @@ static void requested(struct nic_handshake *shake)
     to->peer_epoch = shake->from_epoch;
     from->peer = to;
     from->peer_epoch = to->epoch;
+    set_flow(from);
     nic_tell(to->handle, RDMA_EVENT_REQUEST, to->index, 0, shake->private_data,
              shake->private_length);
-}
-
-static void connected(struct nic_conn *c)
-{
-    c->state = NIC_CONNECTED;
-    *c->flow =
-        (struct sim_wire_flow){.from = c->nic->index, .to = c->peer->nic->index, .context = c};
-    if (c->flow->from != c->flow->to)
-        sim_wire_latency_ns(c->nic->nics->wire, c->flow);
 }
 
 static void comes(void *context, uint64_t number)
@@ -204,10 +205,7 @@ static void comes(void *context, uint64_t number)
         if (shake->kind == RDMA_EVENT_NONE) {
             nic_end(to, shake->error);
         } else {
-            if (shake->kind == RDMA_EVENT_CONNECTED)
-                connected(to);
-            else
-                to->state = NIC_REJECTED;
+            to->state = shake->kind == RDMA_EVENT_CONNECTED ? NIC_CONNECTED : NIC_REJECTED;
             nic_tell(to->handle, shake->kind, to->index, shake->error, shake->private_data,
                      shake->private_length);
         }
@@ -338,7 +336,8 @@ int nic_accept(struct rdma *r, uint32_t conn, const struct rdma_conn_config *con
         c->receive_count = 0;
         return failed;
     }
-    connected(c);
+    set_flow(c);
+    c->state = NIC_CONNECTED;
     nic_tell(c->handle, RDMA_EVENT_CONNECTED, conn, 0, NULL, 0);
     return 0;
 }

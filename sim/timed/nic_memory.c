@@ -271,10 +271,11 @@ bool nic_put(const struct nic_message *m, char *at, const struct sim_phantom *ph
     return true;
 }
 
-bool nic_is_phantom(const struct nic_conn *c, const struct rdma_sge *sges, uint32_t count)
+bool nic_is_phantom(const struct nic_conn *c, const struct rdma_sge *sges, uint32_t count,
+                    uint32_t length)
 {
     const struct nic_region *it = count ? local(c->nic, &sges[0], 0) : NULL;
-    return it && it->phantom;
+    return it && it->phantom && sges[0].length == length;
 }
 
 bool nic_gather(const struct nic_conn *c, struct nic_message *m, const struct rdma_sge *sges,
@@ -286,7 +287,8 @@ bool nic_gather(const struct nic_conn *c, struct nic_message *m, const struct rd
         if (sges[i].length == 0)
             continue;
         const struct nic_region *it = local(c->nic, &sges[i], 0);
-        if (!it || (it->phantom && sges[i].length != m->length))
+        bool fits = it && (it->phantom ? sges[i].length == m->length : m->room >= m->length);
+        if (!fits) /* what was phantom memory may be real by now */
             return false;
         if (it->phantom)
             return nic_take(m, sges[i].addr, it->phantom);

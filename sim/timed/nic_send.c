@@ -140,7 +140,7 @@ static void begin_message(struct nic_conn *c, uint32_t number, const struct nic_
     bool octets = rdma_sends_octets(wqe->op);
     bool too_long = wqe->length > nics->config.max_message;
     uint32_t length = octets && !too_long ? wqe->length : 0;
-    bool phantom = length > LEAST_ROOM && nic_is_phantom(c, wqe->sges, wqe->sge_count);
+    bool phantom = length > LEAST_ROOM && nic_is_phantom(c, wqe->sges, wqe->sge_count, length);
     struct nic_message *m = nic_message_new(nics, length, phantom ? 0 : length);
     if (!m)
         return;

@@ -90,7 +90,7 @@ struct nic_conn {
     uint32_t posted, rung, begun, done;
 
     struct nic_handle *handle;
-    struct sim_wire_flow *flow; /* what this end sends, from CONNECTED on */
+    struct sim_wire_flow *flow; /* what this end sends; it has a way as soon as there is a peer */
     uint64_t fetched_ps;        /* the work requests behind the last doorbell are there */
     uint64_t leaves_ps;         /* the last message that was made is; messages keep their order */
     uint64_t delivered_ps;      /* the last message to this end; they keep their order */
@@ -290,7 +290,9 @@ bool nic_scatter(const struct nic_conn *c, const struct nic_message *m, const st
 bool nic_take(struct nic_message *m, const char *at, const struct sim_phantom *phantom);
 bool nic_put(const struct nic_message *m, char *at, const struct sim_phantom *phantom);
 void nic_memory_free(struct nic *nic);
-bool nic_is_phantom(const struct nic_conn *c, const struct rdma_sge *sges, uint32_t count);
+/* Are all of these `length` octets in phantom memory? A message with them then needs no room. */
+bool nic_is_phantom(const struct nic_conn *c, const struct rdma_sge *sges, uint32_t count,
+                    uint32_t length);
 
 /* ---- nic_phantom.c */
 

@@ -14,6 +14,7 @@
 #define MAX_QUEUE 16384u
 #define FIRST_SAMPLE_NS 1000u
 #define GBIT_OCTETS 8.0
+#define PS 1000u /* of a nanosecond */
 
 /* ---- building ---------------------------------------------------------------------------- */
 
@@ -318,10 +319,8 @@ static void take_sample(void *context, uint64_t number)
         sample_all(run, run->sampled + (size_t)run->samples_count * sim_timed_sampled(run));
     run->samples[run->samples_count++] = (struct sim_timed_sample){
         .at_ns = run->clock.now_ns, .done = operations(run), .target_busy_ps = cpu_of_targets(run)};
-    if (run->options.stop && *run->options.stop) {
-        run->clock.stopped = true;
-        return;
-    }
+    if (sim_clock_next(&run->clock) == SIM_CLOCK_NEVER && sim_nics_under_way(run->nics) == 0)
+        return; /* nothing will happen any more: a sample would not change that */
     sim_clock_at(&run->clock, run->clock.now_ns + run->sample_ns, take_sample, run, 0);
 }
 
@@ -415,7 +414,8 @@ int sim_timed_run(struct sim_timed_run *run, const struct sim_timed *scenario,
                   size_t size)
 {
     *run = (struct sim_timed_run){.scenario = scenario, .costs = costs, .options = *options};
-    run->clock.end_ns = SIM_CLOCK_NEVER - 1;
+    run->clock.end_ns = SIM_CLOCK_NEVER / PS - 1; /* picoseconds are counted too */
+    run->clock.stop = options->stop;
     run->load.seed = options->has_seed ? options->seed : scenario->seed;
     run->load.clock = &run->clock;
     run->load.costs = costs;

@@ -192,7 +192,7 @@ int sim_target_open(struct sim_target *t, struct sim_nics *nics, uint32_t nic,
     uint32_t sessions = 0;
     uint64_t quotas = 0;
     *t = (struct sim_target){.pool = pool, .nics = nics, .nic = nic};
-    snprintf(t->address, sizeof t->address, "%.12s/%u", pool->name, number);
+    snprintf(t->address, sizeof t->address, "%s/%u", pool->name, number);
     t->workers = calloc(pool->workers, sizeof *t->workers);
     if (!t->workers || !make_grants(t, scenario, pool_number, number, &sessions, &quotas))
         return -ENOMEM;

@@ -8,7 +8,8 @@
 #include "sim/timed/core.h"
 #include "sim/timed/timed.h"
 
-#define SIM_SERVE_ADDRESS 24u
+/* Of its pool's name and its number in it: the names of two pools may begin alike. */
+#define SIM_SERVE_ADDRESS (SIM_TIMED_NAME + 12u)
 
 struct sim_worker_cpu {
     struct sim_target *target;

@@ -146,11 +146,24 @@ ends 2 explore good.yaml
 check "explore says where kind timed belongs" grep -q 'kbtp run' err
 cp flat.yaml nic.yaml
 ends 0 run --wire fifo good.yaml
+# what only a message at a time has is not left out in silence
+for option in '--set seed=1' '--csv figures' '--perfetto picture.json' '--platform good.xml'; do
+    # shellcheck disable=SC2086 # words
+    ends 2 run --check "$SOURCE/scenarios/ring/1+1-k2.yaml" $option
+    check "$option is refused" grep -q -e "${option% *} is for scenarios of kind timed" err
+done
 # more comes than can be done: said, not waited for
 cp "$SOURCE/scenarios/nic/connectx5.yaml" nic.yaml
 sed 's/operations: 10/rate: 1e9, operations: 1000000/' good.yaml >rate.yaml
 ends 1 run --wire fifo rate.yaml
 check "what is wrong with the rate is said" grep -q 'its rate is more than can be done' err
+
+# pools whose names begin alike are two: each instance finds its own
+sed 's/name: store/name: prefill-cache-a/; s/pool: store/pool: prefill-cache-b/
+    s/^instances/  - {name: prefill-cache-b, block_size: 8KiB}\n&/' good.yaml >alike.yaml
+echo '  - {name: y, pool: prefill-cache-a, handles: 4, operations: 10}' >>alike.yaml
+ends 0 run --wire fifo --json alike.yaml
+check "each brings blocks of its pool's size" jq -e '.octets == 10 * (4096 + 8192)' out
 
 # ---- a SimGrid platform
 platform() { # BANDWIDTH NAME

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rnic_world.h"
+#include "round_costs.h"
 #include "sim/read_file.h"
 #include "sim/timed/verbs.h"
 #include "tests/run.h"
@@ -94,6 +95,25 @@ static bool streams(struct sim_agent *a, const struct rw *w, struct rw_private *
     return false;
 }
 
+/* Two WRITEs behind one doorbell, again and again. */
+static bool pairs(struct sim_agent *a, const struct rw *w, struct rw_private *p)
+{
+    if (p->stage && !rw_completed(a, w, RDMA_WRITE))
+        return false;
+    if (p->stage == rounds)
+        return true;
+    struct rdma_wr wrs[2];
+    const struct rdma_sge sge = {w->buffer[a->index] + RW_SOURCE, 8, w->own[a->index].lkey};
+    for (uint32_t i = 0; i < 2; i++) {
+        wrs[i] = rw_remote(a, w, RDMA_WRITE, w->x, i == 0 ? 0 : RDMA_SIGNALED);
+        wrs[i].sges = &sge;
+        wrs[i].sge_count = 1;
+    }
+    CU_ASSERT_EQUAL(rdma_post_send(&a->rdma, w->conn[a->index], wrs, 2), 0);
+    p->stage++;
+    return false;
+}
+
 static const struct kind {
     const char *name;
     uint32_t op;
@@ -139,13 +159,19 @@ static void compare(const char *name, const struct sim_costs *costs, const struc
     print_row(name, kind->name, steps_ns, messages_ns);
 }
 
-static void compare_streams(const char *name, const struct sim_costs *costs, uint16_t op)
+/* Of one in a stream. */
+static double stream_ns(const struct sim_costs *costs, uint16_t op)
 {
     const struct kind kind = {.first = streams, .second = rw_idle};
+    stream_op = op;
+    return (run_ns(&kind, costs, 60) - run_ns(&kind, costs, 20)) / 40;
+}
+
+static void compare_streams(const char *name, const struct sim_costs *costs, uint16_t op)
+{
     const struct sim_verbs verbs = {
         .op = op, .octets = OCTETS, .max_inline = 16, .depth = DEPTH, .reads = 2, .hops = 1};
-    stream_op = op;
-    double steps_ns = (run_ns(&kind, costs, 60) - run_ns(&kind, costs, 20)) / 40;
+    double steps_ns = stream_ns(costs, op);
     double messages_ns = 1e9 / sim_verbs_rate(costs, &verbs);
     CU_ASSERT(fabs(steps_ns / messages_ns - 1) < 0.06);
     print_row(name, op == RDMA_READ ? "stream of READs" : "stream of WRITEs", steps_ns,
@@ -173,8 +199,35 @@ static void levels(void)
     }
 }
 
+/* Nothing is sent faster than that. */
+static void slow_links(void)
+{
+    struct sim_costs costs = round_costs;
+    costs.link_gbits_s = 0.01;
+    double passes_ns = sim_costs_wire_octets(&costs, OCTETS) * 8 / costs.link_gbits_s;
+    CU_ASSERT_DOUBLE_EQUAL(stream_ns(&costs, RDMA_WRITE), passes_ns, 0.01 * passes_ns);
+}
+
+/* A single work request comes with its doorbell, more are fetched. */
+static void fetching(void)
+{
+    const struct kind together = {.first = pairs, .second = rw_idle};
+    struct sim_costs costs = round_costs;
+    double none_ns[2], some_ns[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        costs.wqe_fetch_ns = 0;
+        none_ns[i] = run_ns(i == 0 ? &kinds[0] : &together, &costs, 5);
+        costs.wqe_fetch_ns = 7000;
+        some_ns[i] = run_ns(i == 0 ? &kinds[0] : &together, &costs, 5);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(some_ns[0], none_ns[0], 0.5);
+    CU_ASSERT_DOUBLE_EQUAL(some_ns[1] - none_ns[1], 5 * 7000, 5);
+}
+
 int main(void)
 {
-    const struct test tests[] = {{"each operation, each cost model", levels}};
+    const struct test tests[] = {{"each operation, each cost model", levels},
+                                 {"slow links", slow_links},
+                                 {"fetching", fetching}};
     return run_tests("sim/timed levels", tests, sizeof tests / sizeof *tests);
 }

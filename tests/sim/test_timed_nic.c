@@ -38,7 +38,7 @@ static void connect(void)
 {
     struct rdma_conn_config config = {.send_depth = 64,
                                       .recv_depth = 64,
-                                      .max_sge = 1,
+                                      .max_sge = 2,
                                       .max_inline = 256,
                                       .reads_out = 2,
                                       .reads_in = 2};
@@ -77,8 +77,8 @@ static void open_two(void)
     CU_ASSERT_FATAL(x.wire != NULL);
     x.nics = sim_nics_open(x.wire, &round_costs, &config);
     CU_ASSERT_FATAL(x.nics != NULL);
-    x.a = sim_nic_handle(x.nics, &(struct sim_nic_limits){0, 1, 1, 1});
-    x.b = sim_nic_handle(x.nics, &(struct sim_nic_limits){1, 1, 1, 1});
+    x.a = sim_nic_handle(x.nics, &(struct sim_nic_limits){0, 2, 1, 1});
+    x.b = sim_nic_handle(x.nics, &(struct sim_nic_limits){1, 2, 1, 1});
     x.memory_a = calloc(1, OCTETS);
     x.memory_b = calloc(1, OCTETS);
     CU_ASSERT_FATAL(x.a && x.b && x.memory_a && x.memory_b);
@@ -180,6 +180,37 @@ static void reads_and_atomics(void)
     close_two();
 }
 
+/* A READ that comes before the initiator knows that it is connected has its answer from there. */
+static void a_read_before_connected(void)
+{
+    open_two();
+    struct rdma_conn_config config = {
+        .send_depth = 4, .recv_depth = 4, .max_sge = 1, .reads_out = 1, .reads_in = 1};
+    const struct rdma_sge sge = {x.memory_b, 1000, x.region_b.lkey};
+    struct rdma_wr wr = wr_of(RDMA_READ, &sge, RDMA_SIGNALED);
+    struct rdma_event event;
+    struct rdma_wc wc;
+    uint32_t conn;
+    wr.remote_stag = x.region_a.stag;
+    memset(x.memory_a, 3, 1000);
+    CU_ASSERT_FATAL(rdma_connect(x.a, "b", &config, NULL, 0, NULL, 0, &conn) == 0);
+    settle();
+    CU_ASSERT_FATAL(rdma_event(x.b, &event) == 1 && event.kind == RDMA_EVENT_REQUEST);
+    conn = event.conn;
+    uint64_t begin_ns = x.clock.now_ns, seen_ns = 0;
+    sim_nic_run(x.b, 0);
+    CU_ASSERT_FATAL(rdma_accept(x.b, conn, &config, NULL, 0, NULL, 0) == 0);
+    CU_ASSERT_FATAL(rdma_event(x.b, &event) == 1 && event.kind == RDMA_EVENT_CONNECTED);
+    CU_ASSERT_FATAL(rdma_post_send(x.b, conn, &wr, 1) == 0);
+    while (seen_ns == 0 && sim_clock_next(&x.clock) != SIM_CLOCK_NEVER) {
+        sim_clock_step(&x.clock);
+        seen_ns = rdma_cq_poll(x.b, 0, &wc, 1) == 1 ? x.clock.now_ns : 0;
+    }
+    CU_ASSERT(seen_ns != 0 && wc.status == RDMA_OK && x.memory_b[999] == 3);
+    CU_ASSERT_EQUAL(seen_ns - begin_ns, POSTED + WAY + 300 + 50 + WAY + 100 + 50 + 200 + 50);
+    close_two();
+}
+
 /* Many behind one doorbell are fetched together; then the slowest stage decides. */
 static void a_stream_is_as_fast_as_its_slowest_stage(void)
 {
@@ -250,6 +281,17 @@ static void phantom_memory_moves_tags(void)
     mem_fill(&mem.mem, block, 0, blocks->block);
     mem_read(&mem.mem, &found, block, sizeof found);
     CU_ASSERT_EQUAL(found.content, 0);
+    /* none of it and some of real memory are real octets */
+    CU_ASSERT_FATAL(rdma_reg(x.a, blocks->base, blocks->octets, RDMA_LOCAL_WRITE, 0, &region) == 0);
+    const struct rdma_sge two[] = {{block, 0, region.lkey},
+                                   {x.memory_a + 4096, 4096, x.region_a.lkey}};
+    struct rdma_wr write = wr_of(RDMA_WRITE, two, RDMA_SIGNALED);
+    write.sge_count = 2;
+    memset(x.memory_a + 4096, 5, 4096);
+    CU_ASSERT_FATAL(rdma_post_send(x.a, x.conn_a, &write, 1) == 0);
+    settle();
+    CU_ASSERT_FATAL(rdma_cq_poll(x.a, 0, &wc, 1) == 1 && wc.status == RDMA_OK);
+    CU_ASSERT(x.memory_b[0] == 5 && x.memory_b[4095] == 5 && x.memory_b[4096] == 0);
     /* in the middle of a block there is nothing to read remotely */
     wr.remote_to += 8;
     struct rdma_sge small = {x.memory_a, 8, x.region_a.lkey};
@@ -285,6 +327,7 @@ int main(void)
         {"a WRITE and its acknowledgement", a_write_and_its_acknowledgement},
         {"a SEND and its receive", a_send_and_its_receive},
         {"READs and atomics", reads_and_atomics},
+        {"a READ before CONNECTED", a_read_before_connected},
         {"a stream is as fast as its slowest stage", a_stream_is_as_fast_as_its_slowest_stage},
         {"READs are limited", reads_are_limited},
         {"phantom memory moves tags", phantom_memory_moves_tags},

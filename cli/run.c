@@ -57,7 +57,7 @@ static const char usage[] =
         __VA_ARGS__; \
     }
 
-SET(wire, static const char *const words[] = {"simgrid", "fifo", NULL};
+SET(wire, static const char *const words[] = {"simgrid", "fifo", NULL}; o->wire_given = true;
     return cli_word(option, value, words, &o->wire))
 SET(platform, o->platform = value; return true)
 SET(nic, o->nic = value; return true)
@@ -234,6 +234,7 @@ static int run_steps(const char *path, const struct run_options *o)
 static bool check_steps_options(const struct run_options *o)
 {
     const char *option = o->settings_count ? "set"
+                         : o->wire_given   ? "wire"
                          : o->platform     ? "platform"
                          : o->csv          ? "csv"
                          : o->perfetto     ? "perfetto"

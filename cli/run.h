@@ -8,6 +8,7 @@
 
 struct run_options {
     int wire; /* enum sim_wire_kind */
+    bool wire_given;
     uint64_t seed;
     const char *platform, *nic, *csv, *perfetto, *runs;
     const char *settings[CLI_SETTINGS]; /* PATH=VALUE */

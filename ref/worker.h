@@ -68,7 +68,8 @@ struct kbtp_worker_look {
 };
 void kbtp_worker_look(const struct kbtp_worker *worker, struct kbtp_worker_look *look);
 /* Does something wait that no completion, event or timer will tell of: deferred, releases, drained,
- * tickets, locked, hellos, leaving? After a poll; it does not look at connections without. */
+ * tickets, locked, hellos, leaving? After a poll; it does not look at connections without. Not said
+ * are a timer that could not be set, a probe without room, and what other workers ask for. */
 bool kbtp_worker_waits(const struct kbtp_worker *worker);
 uint32_t kbtp_worker_deferred(const struct kbtp_worker *worker);
 /* Usage of a session (blocks) that a connection of this worker serves now; false: none does. */

@@ -25,6 +25,10 @@
  * Phantom memory stands for pools of any size: addresses without octets. What is moved is a tag a
  * block (struct sim_tag), which says whose content it is. It takes as long as the octets would.
  *
+ * What is occupied is given away in the order in which messages are begun, not in that in which
+ * they are ready: one that has still to be fetched, or comes over a longer route, can hold up one
+ * that is ready before it, by what it is later.
+ *
  * Limits: no chains. Acknowledgements, completions and work requests are no octets on link or PCIe.
  * What is on the way when a connection ends does not arrive.
  */

@@ -320,6 +320,46 @@ static bool read_network(const struct sim_text *t, const struct raw_network *raw
                "is for two levels of switches, write leaf_ports too");
 }
 
+/* A group of hosts: "store", or "store0" to "store3". */
+struct group {
+    const char *name;
+    uint64_t hosts;
+};
+
+/* Has a host of `b` the name of one of `a`, whose name b's begins with? */
+static bool is_among(struct group a, struct group b)
+{
+    size_t length = strlen(a.name);
+    const char *rest = b.name + length;
+    if (a.hosts == 1 || strncmp(a.name, b.name, length) != 0 || !*rest ||
+        strspn(rest, "0123456789") != strlen(rest) || strlen(rest) > 5)
+        return false;
+    if (rest[0] == '0')
+        return b.hosts == 1 && !rest[1];
+    return strtoull(rest, NULL, 10) * (b.hosts == 1 ? 1 : 10) < a.hosts;
+}
+
+static struct group group_of(const struct sim_timed *s, unsigned i)
+{
+    if (i < s->pools_count)
+        return (struct group){s->pools[i].name, s->pools[i].count};
+    const struct sim_timed_instances *g = &s->instances[i - s->pools_count];
+    return (struct group){g->name, ((uint64_t)g->count + g->per_host - 1) / g->per_host};
+}
+
+static bool check_host_names(const struct sim_text *t, const struct sim_timed *s,
+                             const struct sim_named *all, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned j = 0; j < count; j++)
+            if (i != j && is_among(group_of(s, i), group_of(s, j)))
+                return sim_complain(
+                    t, all[j].path.text,
+                    "'%s' gives a host the name of one of '%s', choose another name", all[j].name,
+                    all[i].name);
+    return true;
+}
+
 static bool check_group_names(const struct sim_text *t, const struct sim_timed *s)
 {
     struct sim_named all[2 * SIM_TIMED_GROUPS];
@@ -329,7 +369,8 @@ static bool check_group_names(const struct sim_text *t, const struct sim_timed *
     for (unsigned i = 0; i < s->instances_count; i++)
         all[count++] =
             (struct sim_named){s->instances[i].name, sim_entry_path("instances", i, "name")};
-    return sim_check_names(t, all, count, SIM_TIMED_NAME, NULL);
+    return sim_check_names(t, all, count, SIM_TIMED_NAME, NULL) &&
+           check_host_names(t, s, all, count);
 }
 
 /* What the sessions of a pool's targets may use; each target has some. */

@@ -16,6 +16,8 @@ struct fifo {
  * When the last octet passes the end of the route, less the latencies: on each link the first octet
  * is there a latency after it began on the one before, and waits for those before it; the last one
  * comes off the link that is through with it last.
+ * A link is taken when the message is sent, though its first octet may come later: over links
+ * before it, or with other latencies than messages from elsewhere.
  */
 static uint64_t through_ps(struct fifo *fifo, const struct sim_wire_flow *flow)
 {

@@ -100,6 +100,7 @@ bad 's/kind: timed/kind: tmied/' 1:1 kind
 bad '/^nic/d' 1:1 nic
 bad 's/4KiB/4097/' 4:19 'pools[0].block_size: 4097 is not a multiple of 8'
 bad 's/pool: store, h/pool: stroe, h/' 6:15 'instances[0].pool'
+bad 's/store/x1/g; s/name: x,/name: x, count: 2,/' 4:6 "pools[0].name: 'x1' gives a host the name of one of 'x'"
 bad 's/operations: 10/operations: 0/' 6:40 'instances[0].operations'
 bad 's/operations: 10/rate: -1/' 6:40 "instances[0].rate: '-1' is not a number"
 bad 's/, operations: 10//' 6:6 'instances[0].name: would go on for ever'
@@ -147,7 +148,7 @@ check "explore says where kind timed belongs" grep -q 'kbtp run' err
 cp flat.yaml nic.yaml
 ends 0 run --wire fifo good.yaml
 # what only a message at a time has is not left out in silence
-for option in '--set seed=1' '--csv figures' '--perfetto picture.json' '--platform good.xml'; do
+for option in '--wire fifo' '--set seed=1' '--csv figures' '--perfetto picture.json' '--platform good.xml'; do
     # shellcheck disable=SC2086 # words
     ends 2 run --check "$SOURCE/scenarios/ring/1+1-k2.yaml" $option
     check "$option is refused" grep -q -e "${option% *} is for scenarios of kind timed" err

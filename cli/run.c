@@ -61,7 +61,7 @@ SET(wire, static const char *const words[] = {"simgrid", "fifo", NULL}; o->wire_
     return cli_word(option, value, words, &o->wire))
 SET(platform, o->platform = value; return true)
 SET(nic, o->nic = value; return true)
-SET(seed, o->has_seed = true; return cli_number(option, value, 0, UINT64_MAX, &o->seed))
+SET(seed, o->has_seed = true; return cli_number(option, value, 0, INT64_MAX, &o->seed)) /* JSON */
 SET(csv, o->csv = value; return true)
 SET(perfetto, o->perfetto = value; return true)
 SET(check, return o->check = true)
@@ -144,6 +144,12 @@ static int judge(const struct sim_timed_run *run)
         }
     if (interrupted) {
         cli_complain("interrupted after %.6f s of simulated time", (double)run->clock.now_ns / 1e9);
+        return CLI_STOPPED;
+    }
+    if (run->late) {
+        cli_complain("%u days of simulated time have passed, and it is not over: lower operations, "
+                     "think or stall",
+                     SIM_TIMED_MOST_DAYS);
         return CLI_STOPPED;
     }
     if (!run->over) {

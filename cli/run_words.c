@@ -34,22 +34,27 @@ struct figures {
     uint32_t send_host, receive_host;
 };
 
+static double on_average(double ps, double seconds)
+{
+    return seconds > 0 ? ps / 1e12 / seconds : 0;
+}
+
 static double share(uint64_t busy_ps, double seconds)
 {
-    return seconds > 0 ? (double)busy_ps / 1e12 / seconds : 0;
+    return on_average((double)busy_ps, seconds);
 }
 
 static struct figures figures_of(const struct sim_timed_run *run)
 {
     struct figures f = {.seconds = (double)(run->ended_ns - run->began_ns) / 1e9};
-    uint64_t latency_ps = 0;
+    double latency_ps = 0;
     for (uint32_t i = 0; i < SIM_MIX_KINDS; i++) {
         f.operations += run->load.kinds[i].latency.count;
         f.octets += run->load.kinds[i].octets;
         latency_ps += run->load.kinds[i].latency_ps;
     }
-    f.in_flight = share(run->load.outstanding_ps, f.seconds);
-    f.little = share(latency_ps, f.seconds);
+    f.in_flight = on_average(run->load.outstanding_ps, f.seconds);
+    f.little = on_average(latency_ps, f.seconds);
     f.target_cpu = share(run->target_cpu_ps, f.seconds);
     f.instance_cpu = share(run->instance_cpu_ps, f.seconds);
     for (uint32_t i = 0; i < run->topology.links_count && f.seconds > 0; i++) {
@@ -100,8 +105,8 @@ static void print_kinds(const struct sim_timed_run *run, double seconds)
         if (count == 0)
             continue;
         printf("%-12s %9" PRIu64 " %12.0f %9.2f %9.2f %9.2f %9.2f %9.2f %14.0f\n", kinds[i].name,
-               count, (double)count / seconds, (double)m->latency_ps / 1e6 / (double)count,
-               at_us(m, 0.5), at_us(m, 0.99), at_us(m, 0.999), at_us(m, 1), cpu_ns(run, i));
+               count, (double)count / seconds, m->latency_ps / 1e6 / (double)count, at_us(m, 0.5),
+               at_us(m, 0.99), at_us(m, 0.999), at_us(m, 1), cpu_ns(run, i));
     }
 }
 
@@ -140,7 +145,7 @@ static json_t *json_kind(const struct sim_timed_run *run, uint32_t i, double sec
     uint64_t count = m->latency.count;
     return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "count", (json_int_t)count,
                      "per_s", (double)count / seconds, "mean_us",
-                     (double)m->latency_ps / 1e6 / (double)count, "p50_us", at_us(m, 0.5), "p99_us",
+                     m->latency_ps / 1e6 / (double)count, "p50_us", at_us(m, 0.5), "p99_us",
                      at_us(m, 0.99), "p999_us", at_us(m, 0.999), "max_us", at_us(m, 1),
                      "cpu_ns_per_op", cpu_ns(run, i), "octets", (json_int_t)m->octets);
 }

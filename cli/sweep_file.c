@@ -130,10 +130,10 @@ static bool read_seeds(struct sim_walk *walk, struct reading *r)
         if (!read_list(walk, seeds))
             return false;
         for (unsigned i = 0; i < seeds->count; i++)
-            if (!sim_is_number(seeds->all[i].text, &number))
+            if (!sim_is_number(seeds->all[i].text, &number) || number > INT64_MAX)
                 return sim_complain_at(walk->text, seeds->all[i].place,
                                        sim_entry_path("seeds", i, NULL).text,
-                                       "%s is not a number, write one from 0 to 2^64 - 1",
+                                       "%s is not a number, write one from 0 to 2^63 - 1",
                                        sim_quoted(seeds->all[i].text).text);
         return true;
     }

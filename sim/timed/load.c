@@ -60,10 +60,14 @@ static struct sim_tag get_content(const struct sim_session *s, uint32_t place)
 
 /* ---- outcomes ---------------------------------------------------------------------------- */
 
+/* CPUs are ahead of the clock, and arrivals behind it: a time before the last one corrects what was
+ * added up since. */
 static void count_outstanding(struct sim_load_run *run, uint64_t at_ps, int more)
 {
-    if (run->phase == SIM_LOAD_MEASURES && at_ps > run->changed_ps) {
-        run->outstanding_ps += run->outstanding * (at_ps - run->changed_ps);
+    if (run->phase == SIM_LOAD_MEASURES && at_ps < run->changed_ps) {
+        run->outstanding_ps += more * (double)(run->changed_ps - at_ps);
+    } else if (run->phase == SIM_LOAD_MEASURES) {
+        run->outstanding_ps += (double)run->outstanding * (double)(at_ps - run->changed_ps);
         run->changed_ps = at_ps;
     }
     run->outstanding += (uint64_t)(int64_t)more;
@@ -110,7 +114,7 @@ static void measure(struct sim_session *s, uint32_t place, const struct kbtp_out
         return;
     m->statuses[outcome->status < SIM_LOAD_STATUSES ? outcome->status : KBTP_STATUS_INTERNAL]++;
     m->octets += p->kind == SIM_MIX_FREE ? 0 : s->instance->group->length;
-    m->latency_ps += latency_ps;
+    m->latency_ps += (double)latency_ps;
     sim_histogram_add(&m->latency, (latency_ps + PS / 2) / PS);
     if (run->watch)
         run->watch(run->context, s, place, p->begun_ps, end_ps);
@@ -170,6 +174,10 @@ static int submit(struct sim_session *s, uint32_t place)
     if (stores && group->is_inline) {
         operation.flags |= KBTP_FLAG_INLINE;
         operation.data = data;
+        if (s->inline_data) {
+            mem_read(s->cpu.mem, s->inline_data, data, group->length);
+            operation.data = s->inline_data;
+        }
     }
     if (p->kind == SIM_MIX_FREE || (stores && group->is_inline))
         operation.stag = 0, operation.tagged_offset = 0;

@@ -22,7 +22,7 @@ enum sim_load_phase { SIM_LOAD_FILLS, SIM_LOAD_MEASURES, SIM_LOAD_LEAVES };
 struct sim_load_measured {
     uint64_t statuses[SIM_LOAD_STATUSES];
     uint64_t octets;
-    uint64_t latency_ps;          /* the sum of all */
+    double latency_ps;            /* the sum of all */
     struct sim_histogram latency; /* ns */
 };
 
@@ -39,9 +39,9 @@ struct sim_load_run {
     void (*phase_over)(void *context);
     void *context;
     struct sim_load_measured kinds[SIM_MIX_KINDS];
-    uint64_t outstanding;    /* requests */
-    uint64_t outstanding_ps; /* times picoseconds, since it is measured */
-    uint64_t changed_ps;     /* when that was added up last */
+    uint64_t outstanding;  /* requests */
+    double outstanding_ps; /* times picoseconds, since it is measured */
+    uint64_t changed_ps;   /* up to when that is added up */
     uint64_t verified_octets;
     char wrong[300]; /* the first thing that should not have been, in words; "": nothing */
     /* For pictures; may be NULL. */
@@ -65,6 +65,8 @@ struct sim_session {
     void *private_memory, *buffers;
     char *data;      /* `depth` blocks; ... */
     char *real_data; /* ... which are in memory, or NULL */
+    /* Where the library can read what is stored inline, of those that are not; or NULL. */
+    char *inline_data;
     struct rdma_region region;
     const struct kbtp_hello_ack *ack;
     struct sim_mix mix;

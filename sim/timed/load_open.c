@@ -37,8 +37,10 @@ static int make_data(struct sim_session *s, const struct sim_timed_instances *gr
         s->data = s->real_data = sim_core_memory(octets);
     else if (made)
         s->data = made->base;
+    if (phantom && group->is_inline)
+        s->inline_data = sim_core_memory(group->length);
     sim_nic_mem(&s->mem, made, s->cpu.rdma);
-    if (!s->data)
+    if (!s->data || (phantom && group->is_inline && !s->inline_data))
         return -ENOMEM;
     return rdma_reg(s->cpu.rdma, s->data, octets, access, s->block_size, &s->region);
 }
@@ -112,6 +114,7 @@ void sim_instance_close(struct sim_instance *i)
         free(s->versions);
         free(s->generations);
         sim_core_memory_free(s->real_data);
+        sim_core_memory_free(s->inline_data);
         sim_core_memory_free(s->private_memory);
         sim_core_memory_free(s->buffers);
     }

@@ -414,7 +414,7 @@ int sim_timed_run(struct sim_timed_run *run, const struct sim_timed *scenario,
                   size_t size)
 {
     *run = (struct sim_timed_run){.scenario = scenario, .costs = costs, .options = *options};
-    run->clock.end_ns = SIM_CLOCK_NEVER / PS - 1; /* picoseconds are counted too */
+    run->clock.end_ns = SIM_TIMED_MOST_NS;
     run->clock.stop = options->stop;
     run->load.seed = options->has_seed ? options->seed : scenario->seed;
     run->load.clock = &run->clock;
@@ -433,6 +433,7 @@ int sim_timed_run(struct sim_timed_run *run, const struct sim_timed *scenario,
         return failed;
     }
     run->events = run->clock.happened;
+    run->late = !run->over && !run->clock.stopped && run->clock.count != 0;
     run->messages = run->wire->messages;
     run->digest = sim_nics_digest(run->nics);
     run->whole = run->over;

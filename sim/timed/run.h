@@ -10,6 +10,10 @@
 #include "sim/timed/serve.h"
 #include "sim/timed/topology.h"
 
+/* 30 days: of the 213 that 64 bits of picoseconds hold, so that what is planned cannot overflow. */
+#define SIM_TIMED_MOST_DAYS 30u
+#define SIM_TIMED_MOST_NS (SIM_TIMED_MOST_DAYS * UINT64_C(86400) * 1000000000)
+
 enum sim_wire_kind { SIM_WIRE_SIMGRID, SIM_WIRE_FIFO };
 
 /* What went on since the run began, at one moment. */
@@ -76,6 +80,7 @@ struct sim_timed_run {
     uint64_t digest; /* of the whole run */
     bool whole;      /* all blocks were free at the end */
     bool over;       /* everything was done */
+    bool late;       /* it is not, but SIM_TIMED_MOST_NS have passed */
     struct sim_timed_sample samples[SIM_TIMED_SAMPLES];
     uint32_t samples_count;
     /* With options.samples_all: by sample, the octets of each link, then of each port the

@@ -271,6 +271,10 @@ static bool read_sizes(const struct sim_text *t, unsigned n, const struct raw_in
         return false;
     if (fills && g->fill == 0 && g->weights[SIM_MIX_ALLOC_FREES] == 0)
         return sim_complain(t, AT("fill"), "0 leaves nothing to load or store to, write 1 or more");
+    if (g->direct && g->weights[SIM_MIX_STORES] != 0)
+        return sim_complain(t, AT("direct"),
+                            "is for blocks that are sealed, into which no store goes: remove store "
+                            "from mix");
     if (g->is_inline && g->length > pool->max_inline)
         return sim_complain(t, AT("inline"),
                             "%u octets are more than the pool's max_inline, lower length or write "

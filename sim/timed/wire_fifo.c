@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #define PS 1000u /* of a nanosecond: links are occupied to the picosecond */
+/* 106 days: later than anything that happens, and what is added to it does not overflow. */
+#define LATEST_PS (UINT64_MAX / 2)
 
 struct fifo {
     struct sim_wire wire;
@@ -29,7 +31,8 @@ static uint64_t through_ps(struct fifo *fifo, const struct sim_wire_flow *flow)
         double passes_ps = ceil(octets * PS / topology->links[link].octets_per_ns - 1e-6);
         if (fifo->free_ps[link] > begin_ps)
             begin_ps = fifo->free_ps[link];
-        uint64_t passed_ps = begin_ps + (uint64_t)passes_ps;
+        uint64_t passed_ps =
+            passes_ps < (double)(LATEST_PS - begin_ps) ? begin_ps + (uint64_t)passes_ps : LATEST_PS;
         if (!topology->links[link].fat_pipe)
             fifo->free_ps[link] = passed_ps;
         if (passed_ps > through_ps)

@@ -101,6 +101,7 @@ bad '/^nic/d' 1:1 nic
 bad 's/4KiB/4097/' 4:19 'pools[0].block_size: 4097 is not a multiple of 8'
 bad 's/pool: store, h/pool: stroe, h/' 6:15 'instances[0].pool'
 bad 's/store/x1/g; s/name: x,/name: x, count: 2,/' 4:6 "pools[0].name: 'x1' gives a host the name of one of 'x'"
+bad 's/handles: 4/handles: 4, direct: true, mix: {store: 1}/' 6:40 'instances[0].direct: is for blocks that are sealed'
 bad 's/operations: 10/operations: 0/' 6:40 'instances[0].operations'
 bad 's/operations: 10/rate: -1/' 6:40 "instances[0].rate: '-1' is not a number"
 bad 's/, operations: 10//' 6:6 'instances[0].name: would go on for ever'
@@ -147,6 +148,18 @@ ends 2 explore good.yaml
 check "explore says where kind timed belongs" grep -q 'kbtp run' err
 cp flat.yaml nic.yaml
 ends 0 run --wire fifo good.yaml
+# what is stored inline is read by the library, also where the pool has no octets
+sed 's/block_size: 4KiB/block_size: 4KiB, memory: phantom, max_inline: 256/
+    s/handles: 4/handles: 4, inline: true, length: 256, mix: {alloc_free: 1}/' good.yaml >inline.yaml
+ends 0 run --wire fifo inline.yaml
+ends 0 run --wire fifo --seed 9223372036854775807 --json good.yaml
+check "the greatest seed is printed as it is" jq -e '.seed > 9e18' out
+ends 2 run --wire fifo --seed 9223372036854775808 good.yaml
+# a link on which nothing arrives in a lifetime
+sed 's/^link_gbits_s:.*/link_gbits_s: {value: 0.001, is: assumed}/' nic.yaml >slow.yaml
+sed 's/nic: .*/nic: .\/slow.yaml/; s/4KiB/64MiB, memory: phantom/; s/operations: 10/operations: 10000/' good.yaml >late.yaml
+ends 3 run --wire fifo late.yaml
+check "the run is said to be too long" grep -q 'days of simulated time have passed' err
 # what only a message at a time has is not left out in silence
 for option in '--wire fifo' '--set seed=1' '--csv figures' '--perfetto picture.json' '--platform good.xml'; do
     # shellcheck disable=SC2086 # words

@@ -59,6 +59,7 @@ extern "C" {
 #include <new>
 #include <string>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
@@ -620,8 +621,11 @@ std::string first_line(const std::string &text)
 void check_file(const char *file, const struct sim_host *hosts, uint32_t ports)
 {
     int ends[2];
-    if (access(file, R_OK) != 0) /* SimGrid would look for it elsewhere, too */
+    struct stat found;
+    if (access(file, R_OK) != 0 || stat(file, &found) != 0) /* SimGrid would look elsewhere, too */
         throw Refused{-errno, std::generic_category().message(errno)};
+    if (!S_ISREG(found.st_mode)) /* and wait for ever for what comes from a pipe */
+        throw Refused{-EINVAL, "is no regular file, give one"};
     if (pipe(ends) != 0)
         throw Refused{-errno, "no pipe to the process that tries it"};
     pid_t child = fork();

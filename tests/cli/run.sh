@@ -212,5 +212,8 @@ sed 's/<zone/<zon/' good.xml >bad.xml
 ends 2 run --platform bad.xml good.yaml
 check "the line is named" grep -q 'bad.xml' err
 ends 2 run --platform nowhere.xml good.yaml
+mkfifo pipe.xml
+ends 2 run --platform pipe.xml good.yaml
+ends 2 run --platform . good.yaml
 
 finish
